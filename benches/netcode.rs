@@ -97,7 +97,7 @@ fn connected(clients: u16) -> (Server, Client, ClientHandle, SocketAddr) {
         while !up.is_empty() {
             let mut down = Datagrams::new();
             for (_, bytes) in up.iter() {
-                server.handle_datagram(NOW, UNIX, from, &mut bytes.to_vec(), &mut down);
+                server.handle_datagram(NOW, UNIX, from, &mut bytes.to_vec(), &mut down, drop);
             }
             up.clear();
             for (_, bytes) in down.iter() {
@@ -125,7 +125,14 @@ fn endpoints(c: &mut Criterion) {
             let mut datagram = [0; 256];
             let (_, bytes) = out.iter().next().unwrap();
             datagram[..bytes.len()].copy_from_slice(bytes);
-            black_box(server.handle_datagram(NOW, UNIX, from, &mut datagram[..bytes.len()], &mut answers));
+            black_box(server.handle_datagram(
+                NOW,
+                UNIX,
+                from,
+                &mut datagram[..bytes.len()],
+                &mut answers,
+                drop,
+            ));
         });
     });
     group.bench_function("server_send_200", |b| {
@@ -174,7 +181,7 @@ fn floods(c: &mut Criterion) {
                 },
                 |(bytes, from)| {
                     now += step;
-                    server.handle_datagram(now, UNIX, *from, bytes, &mut out);
+                    server.handle_datagram(now, UNIX, *from, bytes, &mut out, drop);
                 },
                 BatchSize::SmallInput,
             );

@@ -79,8 +79,8 @@ fn running(class: &str) -> syn::Result<Vec<ImplItem>> {
         fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, ::pyo3::types::PyDict>> {
             self.endpoint.counters(py)
         }
-        fn tick(slf: Py<Self>) -> crate::python::tick::Tick {
-            crate::python::tick::Tick(Box::new(slf))
+        fn tick(slf: Py<Self>) -> crate::python::facade::Tick {
+            crate::python::facade::Tick(Box::new(slf))
         }
         fn receive(&self, py: Python<'_>) -> PyResult<crate::python::inbox::Inbox> {
             self.receive_tick(py)

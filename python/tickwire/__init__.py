@@ -4,11 +4,12 @@ A :class:`Server` and its :class:`Client`\\ s share a protocol: a list of messag
 channels. The game's own loop ticks the server and the clients.
 
 This module has the names that a first game needs. Other names are in modules for their topics, such as
-:mod:`tickwire.world` or :mod:`tickwire.peers`. After ``import tickwire as tw``, these modules are available
-too: ``tw.world.Grid``. The parts in :mod:`tickwire.articles` can be used alone.
+:mod:`tickwire.world` or :mod:`tickwire.peers`. After ``import tickwire as tw``, these modules need no further
+import: write ``tw.world.Grid``. The classes and functions in :mod:`tickwire.articles` work without a server
+or a client.
 
-The logger ``tickwire`` of :mod:`logging` reports connections and disconnections, and dropped datagrams at
-most once a second.
+The logger ``tickwire`` of :mod:`logging` reports connections and disconnections. It also reports dropped
+datagrams, at most once a second.
 """
 
 import logging as _logging

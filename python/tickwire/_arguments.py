@@ -1,4 +1,6 @@
-"""The parser of command lines. It is a separate module, so that a sample doesn't load all commands."""
+"""The parser of command lines. It has its own module, so that the command of a sample doesn't load all other
+commands.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ class Parser(argparse.ArgumentParser):
     """Reports errors in one sentence, without the usage text."""
 
     fill: Callable[[Parser], None] | None = None
-    """Adds the arguments when the parser is first used, so that only the chosen command is loaded."""
+    """A function that adds the arguments. It is called when the parser is first used, so that only the chosen
+    command is loaded.
+    """
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
         super().__init__(*arguments, **settings)

@@ -128,11 +128,11 @@ def call(
     abuse: Literal["drop", "disconnect"] = NOT_GIVEN,
     timeout: float = DEFAULT_TIMEOUT,
 ) -> Any:
-    """Makes a function a call (RPC): the other side runs it, with the arguments given on this side.
+    """Turns a function into a call (RPC): the other side runs it, with the arguments given on this side.
 
     Annotate the parameters like fields of messages, or with a ghost class. If the server runs the function,
     its first parameter is the calling client's :class:`ClientHandle`, which Tickwire passes. The return
-    annotation is the type of a request's reply. A function that returns ``None`` has no reply.
+    annotation is the type of the reply to ``client.request`` or ``server.request``; ``None``: no reply.
 
     ::
 
@@ -149,14 +149,14 @@ def call(
             client in a second.
         burst (float | None, default None): the number of calls that the server accepts at once, 1 to
             1,000,000; None: twice ``rate``, but at least 1.
-        owned (bool, default True): whether only a ghost's owner may make the call, if the first parameter
-            after the client's handle is a ghost. Other clients' calls are dropped and counted as
-            ``calls.refused``.
+        owned (bool, default True): whether only the owner of a ghost may make a call with this ghost. It
+            matters only if the first parameter after the client's handle is a ghost. Other clients' calls are
+            dropped and counted as ``calls.refused``.
         abuse (Literal["drop", "disconnect"], default "drop"): the reaction to a client that exceeds
             ``rate``. The call is dropped and counted. With ``"disconnect"``, the connection ends too, with
             :attr:`DisconnectReason.PROTOCOL_VIOLATION`.
-        timeout (float, default 10.0): seconds, above 0 to 86,400, after which a request without a reply
-            fails.
+        timeout (float, default 10.0): seconds after which a request without a reply fails, above 0 and at
+            most 86,400.
 
     Raises:
         TypeError, ValueError: the function is declared wrongly; the error names the parameter.
@@ -223,15 +223,15 @@ class Declared:
     message: type
     """The message class that carries the call's arguments."""
     reply: type | None
-    """The class of its reply."""
+    """The message class that carries the reply; None if the call has no reply."""
     positional: tuple[str, ...]
     """Parameters in the order in which the function takes them."""
     keywords: tuple[str, ...]
-    """The parameters that it takes by keyword only."""
+    """The parameters that the function takes by keyword only."""
     ghosts: tuple[tuple[str, type, bool], ...]
-    """Parameters that are ghosts, with their classes, and whether None may stand for them."""
+    """The parameters that are ghosts: each with its name, its class, and whether it may be None."""
     owned: bool
-    """Whether only the owner of the first parameter, a ghost, may call."""
+    """Whether only the owner of the ghost in the first parameter may make the call."""
     rate: float
     burst: float
     disconnects: bool
@@ -383,4 +383,4 @@ def _dataclass_field(parameter: inspect.Parameter) -> Any:
 
 
 UNANSWERED = _made(call, "tickwire_unanswered", [("request", u16, None), ("why", Outcome, None)], None)
-"""A message with the reason why a request gets no value. It follows the calls of a protocol."""
+"""A message with the reason why a request gets no value. It is the last of a protocol's message classes."""

@@ -12,7 +12,7 @@ from tickwire._interrupts import exit_code
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command line, by default that of this process. Returns the exit code."""
+    """Runs a command with these arguments; None: with this process's arguments. Returns the exit code."""
     return exit_code(lambda: _run(arguments))
 
 

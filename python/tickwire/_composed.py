@@ -1,4 +1,6 @@
-"""Field types made of other field types or of a class's members: their names, Python types and defaults."""
+"""Makes field types from other field types or from a class's members. Each has a name, a Python type and a
+default.
+"""
 
 from __future__ import annotations
 

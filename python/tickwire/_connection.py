@@ -149,8 +149,8 @@ class Reconnecting:
     """A client with the setting ``reconnect`` has no connection and will try again."""
 
     attempt: int
-    """The number of the next attempt. Counting starts again at 1 after a connection that lasted for
-    ``Reconnect.max_delay``.
+    """The number of the next attempt. Counting starts again at 1 after a connection that lasted at least
+    ``Reconnect.max_delay`` seconds.
     """
     delay: float
     """Seconds until the next attempt."""
@@ -159,7 +159,7 @@ class Reconnecting:
     detail: str | None = None
     """The server's text, as in :attr:`Disconnected.detail`."""
     error: Exception | None = None
-    """The exception that prevented the last attempt, if the token source failed or returned an unusable
+    """The exception that prevented the last attempt, if ``Reconnect.token`` failed or returned an unusable
     token; otherwise None.
     """
     client: ClassVar[None] = None

@@ -222,7 +222,7 @@ class Address:
     ordered. To resolve a host name, use :func:`tickwire.resolve`.
 
     Raises:
-        ValueError: the text is not an address with a port.
+        ValueError: the argument isn't an IPv4 or IPv6 address with a port.
 
     Example:
         >>> address = Address("[::1]:40000")
@@ -291,8 +291,8 @@ class ConnectToken:
             key (bytes): the 32-byte private key shared with the servers.
             client_id (int): the account's number, 0 to 2**64 - 1, unique among connected players.
             servers (Sequence[AddressLike]): 1 to 32 addresses that the client tries in order.
-            internal_servers (Sequence[AddressLike] | None, default None): if the servers are behind a fixed NAT
-                mapping, their addresses behind the NAT, in the same order as ``servers``.
+            internal_servers (Sequence[AddressLike] | None, default None): if a NAT forwards packets to the servers, the
+                servers' own addresses behind the NAT, in the same order as ``servers``. None: the same as ``servers``.
             expires_in (int | None, default 30): seconds for which the token can start a connection; None: forever.
             timeout (int | None, default 10): seconds of silence that end the connection; None: no timeout on the
                 client. A server ends a connection after 300 seconds of silence at the latest.
@@ -319,7 +319,7 @@ class ConnectToken:
         """The protocol's 64-bit id."""
     @property
     def servers(self) -> list[Address]:
-        """The servers that the client tries, in this order."""
+        """The servers' addresses, in the order in which the client tries them."""
     @property
     def created(self) -> int:
         """The time of creation, in seconds since 1970."""
@@ -335,15 +335,15 @@ class ConnectToken:
 @final
 class FieldType:
     """The encoding of one field of a message, for use in ``Annotated``. Functions such as :func:`bits` and
-    :func:`ranged` make it.
+    :func:`ranged` return objects of this class.
     """
 
     @property
     def default(self) -> Any:
-        """The field's value if the class gives no default."""
+        """The field's default value if the message class doesn't declare one."""
     @property
     def is_mutable(self) -> bool:
-        """Whether the field's values are mutable. If so, each object needs its own default."""
+        """Whether the field's values are mutable. If so, each message object needs its own copy of the default."""
     @property
     def min_bits(self) -> int:
         """The smallest number of bits that the field takes."""
@@ -424,7 +424,7 @@ def network_id(highest: int = 65_535, /) -> FieldType:
 
 def common_of(item: FieldType, values: Sequence[Any], about: _About, /) -> FieldType:
     """A field with one common value, which takes one bit, or two common values, which take two bits each. All other
-    values take one bit more than in ``item``.
+    values take one bit more than with the field type ``item`` alone.
     """
 
 def composed(form: str, parts: Sequence[FieldType], count: int, about: _About, /) -> FieldType:
@@ -505,8 +505,8 @@ class Properties:
 
 @final
 class Property:
-    """The descriptor of a property in a :class:`Ghost` class. Until a ghost is spawned, its object holds the value;
-    from then on, the world holds it.
+    """The descriptor of a property in a :class:`Ghost` class. Until a ghost is spawned, its object holds the property's
+    value. From then on, the world holds the value.
     """
 
     def __new__(cls, properties: Properties, place: int, /) -> Property: ...
@@ -530,7 +530,7 @@ _Array: TypeAlias = Buffer | _HasType
 # Arrays are `Any`: numpy.ndarray where NumPy is installed, else Rows. NumPy is no dependency.
 
 def dtype(class_: type, /) -> Any:
-    """Returns the NumPy type of a row, which holds one message of a class. For example, ``numpy.zeros(n,
+    """Returns the NumPy type for rows of a message class. Each row holds one message. For example, ``numpy.zeros(n,
     tickwire.columns.dtype(Move))`` makes ``n`` rows.
 
     Raises:
@@ -539,7 +539,8 @@ def dtype(class_: type, /) -> Any:
     """
 
 def row_format(class_: type, /) -> str:
-    """Returns the format of a row, which holds one message of a class, for the :mod:`struct` module.
+    """Returns the format string for rows of a message class, in the syntax of the :mod:`struct` module. Each row holds
+    one message.
 
     Raises:
         TypeError: the class was not made by :func:`message`, or has no fields.
@@ -554,7 +555,8 @@ def pack(class_: type, rows: _Array, /, *, arena: _Array | None = None) -> bytes
     """
 
 def unpack(class_: type, data: bytes, count: int, /) -> Any:
-    """Decodes the bytes that :func:`pack` returned. Returns a NumPy array, or :class:`Rows` if NumPy isn't installed.
+    """Decodes ``count`` messages from the bytes that :func:`pack` returned. Returns a NumPy array, or :class:`Rows` if
+    NumPy isn't installed.
 
     Raises:
         StreamError: the bytes are invalid; the error names the row and the reason.
@@ -569,8 +571,8 @@ class Batch:
         rows (array): an array of :func:`dtype`, or a buffer of rows in the format of :func:`row_format`. The
             rows are copied and checked when you send them. If another thread writes to them meanwhile, the copy can
             mix old and new values.
-        arena (array | None, default None): the buffer with the rows' texts, data and lists. In place of each of
-            these values, a row holds an offset in this buffer and a length.
+        arena (array | None, default None): the buffer that holds the texts, bytes and lists of the rows. Instead of
+            such a value, a row holds the value's position in this buffer and its length.
 
     Raises:
         TypeError: the class was not made by :func:`message`, or has no fields.
@@ -583,8 +585,9 @@ class Rows:
     """Messages of one class as rows, if NumPy isn't installed. With NumPy, you get a structured array instead.
 
     ``rows[0].hp`` is the field ``hp`` of one row, and ``rows["hp"]`` is the column of this field. A column of numbers
-    is a memoryview of the rows' memory; every other column is a list. A field with a converter holds the converted
-    value, as it is sent. The object is also a buffer, whose rows have the layout in :attr:`format`.
+    is a memoryview of the rows' memory; every other column is a list. A field with a converter holds the value that is
+    sent, not the game's own object. The :class:`Rows` object is also a buffer, and :attr:`format` describes the layout
+    of its rows.
     """
 
     @property
@@ -604,8 +607,8 @@ class Rows:
     def __buffer__(self, flags: int, /) -> memoryview: ...
 
 def arena(rows: Any, /) -> memoryview:
-    """Returns the buffer that holds the texts, data and lists of ``rows``. Pass an array or a :class:`Rows` object that
-    Tickwire made, or a view of it.
+    """Returns the buffer that holds the texts, data and lists of ``rows``. ``rows`` must be an array or a :class:`Rows`
+    object that Tickwire made, or a view of such an object.
 
     Raises:
         ValueError: Tickwire did not make these rows, or they are a copy.
@@ -613,10 +616,12 @@ def arena(rows: Any, /) -> memoryview:
 
 @final
 class Stream:
-    """The argument of a message's ``serialize(stream)`` method. The same methods write, read or measure.
+    """The argument of a message's ``serialize(stream)`` method. The stream's methods write, read or measure values,
+    depending on why ``serialize`` is called.
 
-    When writing or measuring, each method takes a value and returns it. When reading, each method ignores this value
-    and returns the value from the packet. The bits are laid out as in version 1.0 of the C++ library ``serialize``.
+    When writing or measuring, each method takes a value and returns it. When reading, each method ignores the given
+    value and returns the value from the packet. The bits are laid out as in version 1.0 of the C++ library
+    ``serialize``.
 
     Raises:
         FieldError: a value to write or measure is out of its range.
@@ -655,8 +660,8 @@ class Stream:
     def quantized(self, value: float | None, low: float, high: float, resolution: float, /) -> float:
         """A float from ``low`` to ``high`` in steps of about ``resolution``."""
     def fixed(self, value: _Number | None, low: int, high: int, fraction_bits: int, /) -> _Number:
-        """A number from ``low`` to ``high`` with ``fraction_bits`` bits after the binary point: a float, or a
-        ``Fraction`` if the format has more than 53 bits, which a float can't hold exactly.
+        """A number from ``low`` to ``high`` with ``fraction_bits`` bits after the binary point. The result is
+        a float, or a ``Fraction`` if numbers in this range can need more than 53 bits.
         """
     def text(self, value: str | None, max_bytes: int, /) -> str:
         """Text of at most ``max_bytes`` bytes of UTF-8, without NUL."""
@@ -732,7 +737,7 @@ class Channel:
             bytes is lost if one of its fragments is lost.
         strict: whether the channel sends before all channels that aren't strict. Several strict channels send in the
             order of the protocol's ``channels``. A tenth of each packet is reserved for channels that aren't strict, so
-            that they always send something.
+            that strict channels can't block them.
         weight: the channel's share of the packets, 1 to 1,000, relative to the weights of the other channels that
             aren't strict. If a channel doesn't use its whole share, the other channels get the rest.
 
@@ -787,7 +792,7 @@ def reliable_ordered(
         resend_time (float | None, default None): seconds after which an unacked message is resent. None: it is resent
             when its packets are lost, or after a timeout computed from the RTT and the RTT's variance.
         early_copies (int, default 1): with ``resend_time=None``, the number of packets that carry each new message even
-            if none is lost, 1 to 8. They go in successive ticks, if the budget has room.
+            if none is lost, 1 to 8. They are sent in successive ticks, if the budget has room.
         max_message_bytes (int, default 65536): the maximum size of a message, 1 to 261,120 bytes.
         strict (bool, default False): whether the channel sends before all channels that aren't strict.
         weight (int, default 1): the channel's share of the packets, 1 to 1,000, relative to the weights of the other
@@ -817,7 +822,7 @@ def reliable_unordered(
         resend_time (float | None, default None): seconds after which an unacked message is resent. None: it is resent
             when its packets are lost, or after a timeout computed from the RTT and the RTT's variance.
         early_copies (int, default 1): with ``resend_time=None``, the number of packets that carry each new message even
-            if none is lost, 1 to 8. They go in successive ticks, if the budget has room.
+            if none is lost, 1 to 8. They are sent in successive ticks, if the budget has room.
         max_message_bytes (int, default 65536): the maximum size of a message, 1 to 261,120 bytes.
         strict (bool, default False): whether the channel sends before all channels that aren't strict.
         weight (int, default 1): the channel's share of the packets, 1 to 1,000, relative to the weights of the other
@@ -884,8 +889,8 @@ def redundant(
 
     Args:
         name (str, default ''): the name for ``send`` and statistics, unique in the protocol.
-        copies (int | None, default 3): the number of packets that carry each message, 1 to 255; None: all packets
-            until one is acked.
+        copies (int | None, default 3): the number of packets that carry each message, 1 to 255; None: every packet
+            carries the message until one of these packets is acked.
         send_queue (int, default 1024): the maximum number of messages that wait or are in flight; beyond it, ``send``
             returns ``FULL``.
         receive_queue (int, default 1024): the maximum number of messages that the receiver keeps for its game; beyond
@@ -914,12 +919,13 @@ def latest(
         keys (int, default 1024): the number of keys, 1 to 65,536; the ``key`` argument of ``send`` is 0 to ``keys -
             1``.
         retain (bool, default False): whether the server keeps the newest broadcast value of each key for new clients.
-            After its :class:`Connected`, a client gets the values that were broadcast to all clients. A client that is
-            added to a :class:`Room` gets the values that were broadcast to this room. Values that were sent to one
-            client or to selected clients aren't kept. :meth:`Server.forget` drops the kept value of a key. The setting
-            can differ between the two sides.
-        retain_bytes (int, default 1048576): the maximum size of the kept values in bytes, on the server and in each
-            room, 1 to 2**30. A broadcast that needs more raises :class:`MessageTooLargeError` and sends nothing.
+            After its :class:`Connected` event, a client gets the values that were broadcast to all clients. A client
+            that is added to a :class:`Room` gets the values that were broadcast to this room. Values that were sent to
+            one client or to selected clients aren't kept. :meth:`Server.forget` drops the kept value of a key. Server
+            and client may have different values of ``retain``.
+        retain_bytes (int, default 1048576): the maximum size in bytes of the values kept for all clients, and also of
+            the values kept for each room, 1 to 2**30. A broadcast that would exceed this size raises
+            :class:`MessageTooLargeError` and sends nothing.
         max_message_bytes (int, default 65536): the maximum size of a message, 1 to 261,120 bytes.
         strict (bool, default False): whether the channel sends before all channels that aren't strict.
         weight (int, default 1): the channel's share of the packets, 1 to 1,000, relative to the weights of the other
@@ -1013,10 +1019,10 @@ class Capture:
         """Adds a datagram to the file; for tools.
 
         Args:
-            nanoseconds: the time, in nanoseconds since 1970.
+            nanoseconds: the time at which the datagram was sent or received, in nanoseconds since 1970.
             sender, receiver: the addresses from which and to which the datagram was sent.
             outgoing: True if the datagram was sent, False if it was received.
-            opened: whether the datagram is decrypted.
+            opened: whether ``datagram`` is already decrypted.
 
         Raises:
             ValueError: the datagram is too long, or the time is out of its bounds.
@@ -1066,8 +1072,8 @@ class Protocol(Generic[_P]):
         channels (Sequence[Channel], default ...): 1 to 64 channels. ``send`` selects a channel by its index in this
             list, or by its name.
         ghosts (Sequence[type], default ()): up to 256 classes of the server's world, made by :func:`tickwire.ghost`.
-        calls (Sequence[Call[..., Any]], default ()): functions decorated with :func:`tickwire.call`. Their arguments
-            and replies become message classes, listed after ``messages``.
+        calls (Sequence[Call[..., Any]], default ()): functions decorated with :func:`tickwire.call`. The protocol makes
+            message classes for their arguments and replies, and adds these classes to :attr:`messages`, after your own.
         inputs (type | None, default None): the message class of clients' inputs, one input per tick: see
             :meth:`Client.send_input`.
         tick_rate (int | None, default None): the server's ticks per second, 1 to 1,000; needed for ``inputs`` and
@@ -1182,8 +1188,8 @@ class ClientHandle:
         """The 256 bytes of user data from the connect token."""
     @property
     def data(self) -> Any:
-        """Any object that the game keeps for this client; None until it is set. Until the client's last event, all
-        events and lists contain this same handle, so you find your object there.
+        """Any object that the game keeps for this client; None until it is set. All events and lists contain this same
+        handle until the client's last event, so you can read the object from any of them.
         """
     @data.setter
     def data(self, data: Any, /) -> None: ...
@@ -1267,7 +1273,10 @@ class ChannelStats:
 
 @final
 class ConnectionStats:
-    """Statistics of one connection. Times are in milliseconds, rates in kilobits per second with UDP/IP headers."""
+    """Statistics of one connection. Names ending in ``_ms`` are times in milliseconds, and names ending in ``_kbps``
+    are rates in kilobits per second, including UDP/IP headers. These rates and the packet losses in percent are
+    averages over about the last 3 seconds.
+    """
 
     @property
     def rtt_ms(self) -> float:
@@ -1295,7 +1304,7 @@ class ConnectionStats:
         """The rate of data received."""
     @property
     def acked_kbps(self) -> float:
-        """The rate of data that the other end acked."""
+        """The rate of data that the other side has acked."""
     @property
     def packets_sent(self) -> int:
         """Packets sent."""
@@ -1319,7 +1328,7 @@ class ConnectionStats:
         """Whether the connection sends less while the link is congested."""
     @property
     def bulk_rate(self) -> float:
-        """The current rate of chunks, in bytes per second, including UDP/IP headers; 0 if the protocol has no
+        """The current rate limit for chunks, in bytes per second, including UDP/IP headers; 0 if the protocol has no
         channel for chunks.
         """
     @property
@@ -1332,7 +1341,7 @@ class ConnectionStats:
 @final
 class ChunkStats:
     """Counts of chunks in both directions since the connection started. The sender first offers a chunk, and the
-    receiver answers. A slice is a part of a chunk that fills a packet.
+    receiver answers. A chunk is sent in slices, and each slice fills a packet.
     """
 
     @property
@@ -1361,10 +1370,10 @@ class ChunkStats:
         """Offers dropped because they were out of order or inconsistent."""
     @property
     def offers_too_fast(self) -> int:
-        """Packets dropped, and not acked, because their offers and cancellations arrived too fast."""
+        """Packets that were dropped and not acked, because the offers and cancellations in them arrived too fast."""
     @property
     def chunks_reused(self) -> int:
-        """Chunks that the peer didn't need to send, because this side already had them."""
+        """Chunks that the other side didn't need to send, because this side already had them."""
     @property
     def answers_invalid(self) -> int:
         """Answers dropped because they named a chunk that wasn't offered, or slices beyond the end of a chunk."""
@@ -1417,8 +1426,8 @@ class Candidates:
     """The argument of a priority hook (:class:`Tuning`): queued messages that can be sent in any order, as columns.
     The messages belong to unreliable, latest and payload channels.
 
-    Each column is a read-only memoryview, which ``numpy.asarray`` wraps without copying. A column is made when it
-    is first read, so unread columns cost nothing. After the hook has returned, reading another column raises
+    Each column is a read-only memoryview, which ``numpy.asarray`` wraps without copying. A column is made when it is
+    first read, so unread columns cost nothing. After the hook has returned, reading a column for the first time raises
     RuntimeError. Columns that you read earlier stay valid and don't change.
     """
 
@@ -1437,13 +1446,13 @@ class Candidates:
         """Seconds since ``send``."""
     @property
     def size(self) -> memoryview[int]:
-        """Bytes of the message's body."""
+        """The size of the encoded message in bytes, without headers."""
     @property
     def key(self) -> memoryview[int]:
         """The ``key`` given to ``send``; 0 except on :func:`latest` channels."""
     @property
     def resends(self) -> memoryview[int]:
-        """The number of times that this message was sent before."""
+        """1 for a message that was sent before and lost, otherwise 0. Only :func:`latest` channels have a 1."""
     @property
     def tag(self) -> memoryview[int]:
         """The ``tag`` given to ``send``."""
@@ -1452,9 +1461,9 @@ class Candidates:
 class Notifications:
     """Delivery reports for payloads, and for messages sent with ``notify=True`` (:meth:`Server.send`). The columns are
     read-only memoryviews. The reports of each connection are in packet order. If a message is dropped before it is
-    sent, it is reported as lost at once. This happens if its tick's packets are full, or if a newer value replaces it.
-    When a connection ends, its remaining messages are reported as lost, one inbox before the :class:`Disconnected`
-    event. After the game closes an endpoint, nothing more is reported.
+    sent, it is reported as lost at once. This happens if the packets of the message's tick are full, or if a newer
+    value of the same key replaces the message. When a connection ends, its remaining messages are reported as lost, one
+    inbox before the :class:`Disconnected` event. After the game closes an endpoint, nothing more is reported.
 
     Example:
         >>> for slot, tag, delivered in zip(reports.slot, reports.tag, reports.delivered):  # doctest: +SKIP
@@ -1513,13 +1522,13 @@ class Chunk:
 
 @final
 class Transfer:
-    """A chunk that is being sent to the peer. The endpoint's ticks update the attributes. This object doesn't keep
-    its endpoint alive. Deleting the object doesn't cancel the transfer.
+    """A chunk that is being sent. Each tick of the sending endpoint updates the attributes. This object doesn't keep
+    the endpoint alive, and deleting this object doesn't cancel the transfer.
     """
 
     @property
     def client(self) -> ClientHandle | None:
-        """The receiving client; None on a client."""
+        """The receiving client; None if a client or a :class:`Peer` sends the chunk."""
     @property
     def label(self) -> str:
         """The ``label`` given to ``send_chunk``."""
@@ -1531,16 +1540,16 @@ class Transfer:
         """The SHA-256 of the content, 32 bytes."""
     @property
     def bytes_done(self) -> int:
-        """Bytes that the peer has acked."""
+        """Bytes that the receiver has acked."""
     @property
     def slices(self) -> int:
         """The number of slices. Each slice fills a packet."""
     @property
     def slices_done(self) -> int:
-        """Slices that the peer has acked."""
+        """Slices that the receiver has acked."""
     @property
     def fraction(self) -> float:
-        """The share that the peer has acked, 0 to 1."""
+        """The share of the chunk that the receiver has acked, 0 to 1."""
     @property
     def rate(self) -> float:
         """Bytes per second, over about the last second; constant after the transfer's end."""
@@ -1549,7 +1558,7 @@ class Transfer:
         """Seconds until the transfer is done at this :attr:`rate`; None while the rate is 0, and after a failure."""
     @property
     def done(self) -> bool:
-        """Whether the peer has the whole chunk and has verified its hash."""
+        """Whether the receiver has the whole chunk and has verified its hash."""
     @property
     def error(self) -> str | None:
         """The reason for the failure, as a sentence; None if the transfer hasn't failed."""
@@ -1563,20 +1572,22 @@ class Transfer:
     def paused_by_peer(self) -> bool:
         """Whether the receiver has paused the transfer."""
     def pause(self) -> bool:
-        """Stops sending this chunk until :meth:`resume`. Slices in flight can still arrive, and the receiver keeps its
-        slices. Meanwhile, up to three later chunks are sent, but they arrive in the inbox only after this chunk.
-        Returns False if the transfer is over.
+        """Stops sending this chunk until :meth:`resume`. Slices in flight can still arrive, and the receiver keeps all
+        slices that it has. Meanwhile, up to three later chunks are sent, but they arrive in the inbox only after this
+        chunk. Returns False if the transfer is over.
         """
     def resume(self) -> bool:
-        """Continues with the slices that the peer lacks. Returns False if the transfer is over."""
+        """Continues with the slices that the receiver lacks. Returns False if the transfer is over."""
     def cancel(self) -> bool:
-        """Ends the transfer; the peer discards the slices that it has. To continue later, use :meth:`pause`.
+        """Ends the transfer; the receiver discards the slices that it has. To continue later, use :meth:`pause`.
         Returns False if the transfer is over.
         """
 
 @final
 class IncomingChunk:
-    """A chunk that is arriving. Attributes show its state when :meth:`Server.incoming_chunks` returned this object."""
+    """A chunk that is arriving. The attributes show the chunk's state when :meth:`Server.incoming_chunks` was called.
+    Later, only :attr:`paused` changes.
+    """
 
     @property
     def client(self) -> ClientHandle | None:
@@ -1589,7 +1600,7 @@ class IncomingChunk:
         """Bytes of the chunk."""
     @property
     def hash(self) -> bytes:
-        """The SHA-256 that the peer announced, 32 bytes."""
+        """The SHA-256 that the sender announced, 32 bytes."""
     @property
     def bytes_done(self) -> int:
         """Bytes received."""
@@ -1601,7 +1612,7 @@ class IncomingChunk:
         """Slices received."""
     @property
     def fraction(self) -> float:
-        """The share that has arrived, 0 to 1."""
+        """The share of the chunk that has arrived, 0 to 1."""
     @property
     def rate(self) -> float:
         """Bytes per second, over about the last second."""
@@ -1616,13 +1627,13 @@ class IncomingChunk:
     def resume(self) -> bool:
         """Asks the sender for the missing slices. Returns False if the chunk is complete or has failed."""
     def cancel(self) -> bool:
-        """Ends the chunk and discards the slices that arrived. The sender is notified, and ``inbox.chunk_failures``
+        """Ends the transfer and discards the slices that arrived. The sender is notified, and ``inbox.chunk_failures``
         reports the chunk. Returns False if the chunk is complete or has failed.
         """
 
 @final
 class ReceivedChunk:
-    """A complete chunk from the peer, with a verified hash. A chunk in memory is a read-only buffer:
+    """A complete chunk that the other side has sent, with a verified hash. A chunk in memory is a read-only buffer:
     ``bytes(chunk)``, ``memoryview(chunk)``, ``numpy.frombuffer(chunk, ...)``.
 
     Raises:
@@ -1646,10 +1657,10 @@ class ReceivedChunk:
         """The file that holds the chunk; None if the chunk is in memory."""
     @property
     def reused(self) -> bool:
-        """Whether the ``directory`` of :class:`Transfers` already had the file, so that it wasn't sent again."""
+        """Whether the file was already in the ``directory`` of :class:`Transfers`, so that the sender didn't send it."""
     @property
     def data(self) -> memoryview:
-        """The content, read-only and without copying."""
+        """The content of a chunk in memory, as a read-only view without a copy."""
     def __buffer__(self, flags: int, /) -> memoryview: ...
 
 @final
@@ -1807,7 +1818,7 @@ class GhostArrays:
     def despawned(self) -> Any:
         """The rows of ghosts that disappeared in the last tick: see :attr:`spawned`. Their cells keep the last values."""
     def ghost(self, row: int, /) -> Any:
-        """Returns the object of a row. The first call makes the object.
+        """Returns the object of the ghost in a row. If the ghost has no object yet, this call makes the object.
 
         Raises:
             GhostError: no ghost lives in this row.
@@ -1865,7 +1876,7 @@ class World:
             GhostError: a row has no ghost or is given twice. In this case, no ghost is removed.
         """
     def objects(self, class_: type[_T], /) -> list[_T]:
-        """Returns the ghosts of a class as objects, in row order.
+        """Returns the ghosts of a class as objects, in the order of their rows in :meth:`arrays`.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
@@ -1938,8 +1949,8 @@ class World:
         hook: Callable[[list[ClientHandle], GhostArrays], Any] | None,
         /,
     ) -> None:
-        """Sets a function that decides, in each flush, which clients get the properties with a :func:`when`
-        condition. The function gets the clients and the class's :class:`GhostArrays`, like the function of
+        """Sets a function that decides, in each flush, which clients get the properties that have the :func:`when`
+        condition ``name``. The function gets the clients and the class's :class:`GhostArrays`, like the function of
         :class:`Hook`, and returns a bool for each client and row.
 
         Args:
@@ -1952,8 +1963,8 @@ class World:
             TypeError: the hook can't be called.
         """
     def set_condition(self, client: ClientHandle, class_: type, name: str, rows: _Array, /) -> bool:
-        """Selects ghosts of a class by a mask. From now on, the client gets those properties of the selected ghosts
-        that have the :func:`when` condition ``name``. Ghosts in rows beyond the mask, and ghosts that spawn later,
+        """Selects ghosts of a class by a mask. From now on, the client gets the properties with the :func:`when`
+        condition ``name`` only for the selected ghosts. Ghosts in rows beyond the mask, and ghosts that spawn later,
         aren't selected. Returns False if the client has left.
 
         Args:
@@ -1978,9 +1989,9 @@ class World:
     def look_from(
         self, client: ClientHandle, class_: type, places: Iterable[Sequence[float]] | None, /
     ) -> bool:
-        """Sets the places from which a client sees the ghosts of a class with the :class:`Grid` rule. A place is
-        two or three numbers. If ``places`` is None or empty, the client sees from the places of its own ghosts.
-        Returns False if the client has left.
+        """Sets the places from which a client sees the ghosts of a class. The class must have the :class:`Grid` rule. A
+        place is two or three numbers. If ``places`` is None or empty, the client sees from the places of its own
+        ghosts. Returns False if the client has left.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts, or doesn't have this rule.
@@ -2022,7 +2033,7 @@ class World:
             GhostError: the class is not among the protocol's ghosts.
         """
     def set_must_know(self, class_: type, rows: _Array | None, /) -> None:
-        """Marks ghosts of a class as urgent, such as flags, doors or the ghost that holds the score. If a client's
+        """Marks the urgent ghosts of a class, such as flags, doors or the ghost that holds the score. If a client's
         packets have no room for everything that is due, up to half of the client's budget is used for the marked ghosts
         first. Marked ghosts beyond this half are sent by priority, like other ghosts. The relevancy rule still decides
         which clients get them.
@@ -2037,13 +2048,13 @@ class World:
         """
     @property
     def costs(self) -> dict[str, dict[str, int]]:
-        """The bits that were sent for ghosts, by class and then by property. Entries with a name in parentheses count
-        the overhead of records and packets. The sum of all entries is everything that was sent for ghosts.
+        """The bits that were sent for ghosts, by class and then by property. Names in parentheses, such as
+        ``(updates)`` and ``(packets)``, count the overhead. The entries add up to all bits that were sent for ghosts.
         """
     def client_bits(self, client: ClientHandle, /) -> int:
         """Returns the bits that were sent to a connected client for ghosts."""
     def remember(self, seconds: float) -> None:
-        """Records the world from now on, for :meth:`rewind`. For each recorded tick, every number of a ghost takes 4
+        """Records the world from now on, for :meth:`rewind`. For each recorded tick, each number in a property takes 4
         bytes of memory, or 8 bytes if the number needs more than 32 bits.
 
         Args:
@@ -2058,7 +2069,7 @@ class World:
         """Bytes of memory that :meth:`remember` takes."""
     @property
     def tick(self) -> int:
-        """The tick that was sent last. A client's :attr:`WorldView.tick` counts the same ticks, modulo 65,536."""
+        """The tick that was sent last. A client's :attr:`WorldView.tick` counts the same ticks."""
     def rewind(self, client: ClientHandle, /, *, seen: float | None = None) -> Past:
         """Returns the world as a client saw it: a :class:`tickwire.predict.Past`, for a ``with`` statement.
 
@@ -2077,7 +2088,7 @@ class World:
         """Like :meth:`rewind`, but returns the world at a given tick, independently of clients.
 
         Args:
-            tick: the tick, with its fraction. The newest tick is :attr:`tick`.
+            tick: the tick; a fraction means a time between two ticks. The newest tick is :attr:`tick`.
 
         Raises:
             GhostError: nothing is recorded: see :meth:`remember`.
@@ -2085,7 +2096,9 @@ class World:
         """
     @property
     def judgements(self) -> Judgements:
-        """The recorded judgements, such as hits, newest last: a :class:`tickwire.predict.Judgements`."""
+        """The judgements recorded by :meth:`Past.judge <tickwire.predict.Past.judge>`, such as hits. The newest
+        judgement is last: see :class:`tickwire.predict.Judgements`.
+        """
     def __contains__(self, ghost: object, /) -> bool: ...
 
 @final
@@ -2104,7 +2117,9 @@ class Latency:
         """
     @property
     def view(self) -> float:
-        """The time for which :meth:`ClientWorld.view` holds back states, so that the next state arrives in time."""
+        """The time for which :meth:`ClientWorld.view` delays states, so that the next state arrives before the view
+        needs it.
+        """
     @property
     def total(self) -> float:
         """The sum: ``lead + line / 2 + view``."""
@@ -2123,13 +2138,13 @@ class Clock:
         """The server's tick now, with its fraction; None while the time is unknown."""
     @property
     def input_tick(self) -> int | None:
-        """The tick for which an input is sent now; None while the time is unknown."""
+        """The tick of an input that is sent now; None while the time is unknown."""
     @property
     def error(self) -> float | None:
         """The likely error of ``tick``, in seconds, if packets take equally long both ways; None while unknown."""
     @property
     def settled(self) -> bool:
-        """Whether ``tick`` has converged."""
+        """Whether ``tick`` has converged to the server's tick."""
     @property
     def rate(self) -> float:
         """The protocol's ticks per second."""
@@ -2141,7 +2156,7 @@ class Clock:
         """The fraction by which the server's clock runs faster than this machine's clock; negative if slower."""
     @property
     def lead(self) -> float | None:
-        """Ticks by which inputs are ahead of ``tick``, without :attr:`delay`; None while unknown."""
+        """The number of ticks by which inputs are ahead of ``tick``, not counting :attr:`delay`; None while unknown."""
     @property
     def delay(self) -> int:
         """Ticks added to :attr:`lead`, so that inputs take effect later and the client predicts fewer ticks: see
@@ -2212,20 +2227,20 @@ class InputStatus:
         """Copies of inputs that had arrived already."""
     @property
     def far_ahead(self) -> int:
-        """Inputs refused because their ticks were more than 128 ticks ahead."""
+        """Inputs refused because they were for ticks more than 128 ticks after the current tick."""
     @property
     def far_behind(self) -> int:
-        """Inputs refused because their ticks were 128 or more ticks ago."""
+        """Inputs refused because they were for ticks at least 128 ticks before the current tick."""
     @property
     def skipped(self) -> int:
-        """Inputs that weren't used, because the server flushed their tick without receiving first."""
+        """Inputs that weren't used, because the server flushed their tick without calling ``receive`` before."""
 
 @final
 class Inputs:
     """The clients' inputs for a server's current tick: see :attr:`Server.inputs`. A tick lasts from ``receive`` until
     the first ``receive`` after a flush. Iterating yields ``(client, input)`` for each client that has ever sent an
-    input. The input is None if it is missing and no earlier input is repeated. All methods raise ValueError if the
-    protocol has no ``inputs``. See ``docs/time.md``.
+    input. A missing input is replaced by the newest earlier input or by None: see :meth:`set_policy`. All methods raise
+    ValueError if the protocol has no ``inputs``. See ``docs/time.md``.
     """
 
     @property
@@ -2234,7 +2249,9 @@ class Inputs:
     def __iter__(self) -> Iterator[tuple[ClientHandle, Any]]: ...
     def __len__(self) -> int: ...
     def get(self, client: ClientHandle, /) -> Any:
-        """Returns a client's input for the current tick; None if it is missing and no earlier input is repeated."""
+        """Returns a client's input for the current tick. A missing input is replaced by the newest earlier input or by
+        None: see :meth:`set_policy`.
+        """
     def seen(self, client: ClientHandle, /) -> float | None:
         """Returns the tick, with its fraction, that the player saw when giving the input for the current tick. None
         if the client didn't report it (:meth:`Client.set_seen`). A client can lie, so refuse ticks that are too old.
@@ -2266,7 +2283,7 @@ class ClientWorld:
     """
 
     def objects(self, class_: type[_T], /) -> list[_T]:
-        """Returns the ghosts of a class as objects, in row order.
+        """Returns the ghosts of a class as objects, in the order of their rows in :meth:`arrays`.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
@@ -2285,14 +2302,14 @@ class ClientWorld:
             GhostError: the ghost is gone, or belongs to another client's world.
         """
     def mine(self, class_: type[_T], /) -> _T | None:
-        """Returns the ghost of a class that this client owns, such as its avatar; None if there is none. If the client
-        owns several, returns the ghost in the first row; :meth:`owns` finds the others.
+        """Returns this client's own ghost of a class, such as its avatar; None if there is none. If the client owns
+        several, returns the ghost in the first row. To find the others, check ghosts with :meth:`owns`.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
         """
     def others(self, class_: type[_T], /) -> list[_T]:
-        """Returns the ghosts of a class that this client doesn't own, in row order.
+        """Returns all ghosts of a class except this client's own, in the order of their rows in :meth:`arrays`.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
@@ -2339,13 +2356,13 @@ class ClientWorld:
         """Sets how far the view stays behind the server.
 
         Args:
-            delay: seconds between arrival and display. It must be 1 to 62 ticks long, because states are kept for 64
-                ticks. The protocol's ``tick_rate`` sets the length of a tick. Without a ``tick_rate``, a tick lasts
-                1/60 s. None: chosen by measuring the connection.
+            delay: seconds between a state's arrival and its display. The delay must be 1 to 62 ticks long, because
+                states are kept for 64 ticks. The protocol's ``tick_rate`` sets the length of a tick. Without a
+                ``tick_rate``, a tick lasts 1/60 s. None: chosen by measuring the connection.
             extrapolation: seconds for which ``hermite`` properties continue to move beyond the newest tick.
-            rest: if two states of a ghost are at most this many seconds apart, the view always interpolates between
-                them. Set ``rest`` if the world exceeds the budget, because moving ghosts then aren't updated every
-                tick.
+            rest: seconds up to which a ghost counts as moving between two states, so the view interpolates between
+                them. Set ``rest`` if updates exceed the budget, because the server then updates moving ghosts only
+                every few ticks.
 
         Raises:
             ValueError: an argument is out of its bounds.
@@ -2355,36 +2372,37 @@ class ClientWorld:
 
 @final
 class WorldView:
-    """The world at a time between two ticks. :meth:`ClientWorld.view` returns the view to draw, and
-    :meth:`World.rewind` the view that a client saw.
+    """The world at a time between two ticks. :meth:`ClientWorld.view` returns the view to draw. On a server,
+    :meth:`World.rewind` uses a view to show the world as a client saw it.
 
     The view interpolates each property between two states of the ghost, by the property's interpolation rule. A ghost
-    appears at the tick in which it spawned, and disappears at the tick in which it left. The next view changes the
-    columns in place.
+    appears at the tick in which it spawned, and disappears at the tick in which it left. The next call of
+    :meth:`ClientWorld.view` changes the columns in place.
     """
 
     def arrays(self, class_: type, /) -> GhostArrays:
-        """Returns the ghosts of a class as columns, at the view's tick. The next view changes the columns in place.
+        """Returns the ghosts of a class as columns, at the view's tick. The next call of :meth:`ClientWorld.view`
+        changes the columns in place.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
         """
     def objects(self, class_: type[_T], /) -> list[_T]:
-        """Returns the ghosts of a class that exist at the view's tick, as objects in row order. Strings, bytes and
-        lists have their newest value.
+        """Returns the ghosts of a class that exist at the view's tick, as objects, in the order of their rows in
+        :meth:`arrays`. Strings, bytes and lists have their newest value.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
         """
     def mine(self, class_: type[_T], /) -> _T | None:
-        """Returns the ghost of a class that this client owns, at the view's tick; None if there is none. If the client
-        predicts this ghost, draw :meth:`Prediction.seen` instead.
+        """Returns this client's own ghost of a class, at the view's tick; None if there is none. If the client predicts
+        this ghost, draw :meth:`Prediction.seen` instead.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
         """
     def others(self, class_: type[_T], /) -> list[_T]:
-        """Returns the ghosts of a class that exist at the view's tick and that this client doesn't own, in row order.
+        """Returns all ghosts of a class at the view's tick except this client's own, in the order of their rows.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
@@ -2466,12 +2484,12 @@ class Inbox(Generic[_M, _W, _L, _V]):
         """Payloads: ``(client, channel, data)`` on a server, ``(channel, data)`` on a client."""
     @property
     def missed(self) -> list[Any]:
-        """Counts of messages of redundant channels that never arrived: ``(client, channel, count)`` on a server,
+        """Counts of messages that never arrived on redundant channels: ``(client, channel, count)`` on a server,
         ``(channel, count)`` on a client.
         """
     @property
     def chunks(self) -> list[ReceivedChunk]:
-        """Complete chunks with verified hashes, in the order in which the peer sent them."""
+        """Complete chunks with verified hashes, in the order in which the other side sent them."""
     @property
     def chunk_failures(self) -> list[Any]:
         """Incoming chunks that failed: ``(client, label, error)`` on a server, ``(label, error)`` on a client. The
@@ -2484,8 +2502,9 @@ class Inbox(Generic[_M, _W, _L, _V]):
         """
     @property
     def notifications(self) -> Notifications:
-        """Delivery reports for payloads, and for messages sent with ``notify=True`` (:meth:`Server.send`). Each payload
-        or message is reported exactly once while its connection lasts.
+        """Delivery reports for payloads, and for messages sent with ``notify=True`` (:meth:`Server.send`). Each such
+        payload or message is reported exactly once; when a connection ends, its remaining messages are reported as
+        lost.
         """
     @property
     def has_calls(self) -> bool:
@@ -2501,14 +2520,14 @@ class Inbox(Generic[_M, _W, _L, _V]):
             before (int | None, default None): only the calls that arrived before ``messages[before]``; None: all.
         """
     def columns(self, class_: type, /) -> Any:
-        """Returns all messages of a class listed in :attr:`Tuning.columns`, read-only, with one message per row. With
-        NumPy this is a structured array, otherwise :class:`Rows`.
+        """Returns all messages of a class, read-only, with one message per row. The class must be listed in
+        :attr:`Tuning.columns`. With NumPy this is a structured array, otherwise :class:`Rows`.
 
         Each row begins with columns about the message: ``client`` (see :meth:`Server.client`; 0 on a client),
         ``received`` (when its packet arrived, in seconds since the endpoint's start), ``slot``, ``key`` (on latest
-        channels), ``sequence`` (of its packet), ``missed`` (on redundant channels: how many messages before it never
-        arrived) and ``channel``. The class's fields follow. If the class has a field with the same name as an added
-        column, the added column's name gets an underscore at the end.
+        channels), ``sequence`` (of its packet), ``missed`` (on redundant channels: how many messages directly before
+        this message never arrived) and ``channel``. The class's fields follow. If the class has a field with the same
+        name as an added column, the added column's name gets an underscore at the end.
 
         Raises:
             ValueError: the class is delivered as objects.
@@ -2537,7 +2556,7 @@ class Tick(Generic[_M, _W, _L, _V]):
 
 @final
 class Tuning:
-    """Settings of an endpoint's socket, thread and hooks. Servers, clients and peers can share one object.
+    """Settings of an endpoint's socket, thread and hooks. Several servers, clients and peers can share one ``Tuning``.
 
     Args:
         driver (Literal['polled', 'thread'], default 'polled'): ``"polled"``: the socket is read and written when
@@ -2546,9 +2565,10 @@ class Tuning:
             its flush.
         bind (AddressLike | None, default None): the local address of a client or peer; None: any free port. A
             server has its own ``address`` argument instead.
-        timeout (int | None, default None): seconds of silence that end a connection or an attempt to connect; None: 10,
-            and 5 between peers. :meth:`Client.connect` and peers use this timeout (peers: at most 60 seconds). Connect
-            tokens have their own timeout. A server ends a connection after 300 seconds of silence at the latest.
+        timeout (int | None, default None): seconds of silence that end a connection or an attempt to connect; None: 10
+            seconds, or 5 seconds between peers. :meth:`Client.connect` and peers use this timeout (peers: at most 60
+            seconds). Connect tokens have their own timeout. A server ends a connection after 300 seconds of silence at
+            the latest.
         mtu (int, default 1280): bytes of the largest IP packets to send, all headers included, 1,126 to 1,280.
             Lower it for paths that silently drop larger packets. Each side sets it for its own packets.
         stalled_timeout (float | None, default 5.0): seconds, 0.1 to 3,600. A server disconnects a client if a reliable
@@ -2562,8 +2582,8 @@ class Tuning:
             sent first. If the hook fails, returns anything else, or itself sends or receives, messages are sent in
             their usual order. :meth:`Server.flush`, or the ``with`` of :meth:`Server.tick`, then raises an
             exception.
-        factory (MessageFactory | None, default None): the factory for message objects; None: Tickwire makes new
-            objects.
+        factory (MessageFactory | None, default None): an object whose ``create`` method makes the objects for received
+            messages, for example to reuse them; None: Tickwire makes a new object for each message.
         columns (Sequence[type] | None, default None): classes delivered as columns instead of objects: messages
             (:meth:`Inbox.columns`) and, on a client, ghosts (:class:`GhostArrays`).
 
@@ -2615,12 +2635,12 @@ class Transfers:
     """Limits for the chunks that an endpoint accepts, and the rate of the chunks that it sends.
 
     Args:
-        memory (int | None, default None): the maximum memory, in bytes, for the chunks from one peer, including chunks
-            that the game hasn't read yet. Larger chunks are refused; 0 refuses all. None: 0 on a server, 64 MiB on a
-            client and between peers.
+        memory (int | None, default None): the maximum memory, in bytes, for the chunks that arrive on one connection,
+            including chunks that the game hasn't read yet. Larger chunks are refused; 0 refuses all. None: 0 on a
+            server, 64 MiB on a client and between peers.
         directory (str | PathLike[str] | None, default None): a directory in which received chunks are stored as files,
             instead of in memory. Files are named by their hash in hex. The directory is created if missing. Unfinished
-            files are kept. If the same peer sends the same content again, even after a restart of this program, only
+            files are kept. If the same sender sends the same content again, even after a restart of this program, only
             the missing part is sent.
         file_limit (int | None, default None): the maximum size of a file in bytes, at most ``directory_limit``; None:
             1 GiB. Larger chunks are refused.
@@ -2645,7 +2665,7 @@ class Transfers:
     ) -> Transfers: ...
     @property
     def memory(self) -> int | None:
-        """The maximum memory for chunks from each peer, in bytes, if given."""
+        """The maximum memory for the chunks that arrive on one connection, in bytes, if given."""
     @property
     def directory(self) -> Path | None:
         """The directory for received files; None: chunks are received into memory."""
@@ -2665,11 +2685,12 @@ class Debugging:
 
     Args:
         strict (bool, default False): whether methods raise instead of returning a false result:
-            :class:`StaleClientError` if the named client has left, :class:`NotConnectedError` on a client without a
-            connection, and :class:`ChannelFullError` if a channel is full.
-        conditions (Conditions | None, default None): a simulated bad network for everything sent. Set it on both
-            sides. All peers of the endpoint share its rate and losses, as on a single link.
-        seed (int | None, default None): the seed that makes these conditions repeatable; None: random.
+            :class:`StaleClientError` if the client in the arguments has left, :class:`NotConnectedError` on a client
+            without a connection, and :class:`ChannelFullError` if a channel is full.
+        conditions (Conditions | None, default None): a simulated bad network for everything that this side sends. Set
+            it on both sides. All connections of this side share the rate and losses, as on a single link.
+        seed (int | None, default None): the seed that makes the random events of ``conditions`` repeatable; None: a
+            random seed.
         capture (Capture | str | PathLike[str] | None, default None): a :class:`Capture` for all datagrams, or the
             path of a new capture. If writing fails, the error is logged and the game continues.
         slow_hook (float, default 0.005): seconds after which a hook is logged as slow, at most once a second. The
@@ -2711,13 +2732,13 @@ class Access:
     """Rules that decide which clients may connect to a server.
 
     Args:
-        admission (AdmissionHook | None, default None): a function that decides about new clients before the game
-            sees them. Each :meth:`Server.receive` calls it with a list of new clients (:class:`ClientHandle`). It
-            returns None, or the clients to refuse, as handles or client ids. To give reasons, it returns a mapping
-            from these clients to texts, which become the ``detail`` of their :class:`Disconnected`. Refused clients
-            are disconnected with :attr:`DisconnectReason.KICKED`, and the game sees no event, message, chunk or file
-            from them. Clients that connect while the hook runs wait for the next :meth:`Server.receive`. If the hook
-            raises, all clients in its list are refused, and :meth:`Server.receive` raises the exception.
+        admission (AdmissionHook | None, default None): a function that decides about new clients before the game sees
+            them. Each :meth:`Server.receive` calls it with a list of new clients (:class:`ClientHandle`). The function
+            returns None, or the clients to refuse, as handles or client ids. To give reasons, it returns a mapping from
+            these clients to texts, which become the ``detail`` of their :class:`Disconnected`. Refused clients are
+            disconnected with :attr:`DisconnectReason.KICKED`, and the game sees no event, message, chunk or file from
+            them. Clients that connect while the hook runs wait for the next :meth:`Server.receive`. If the hook raises,
+            all clients in its list are refused, and :meth:`Server.receive` raises the exception.
         public_addresses (Sequence[AddressLike] | None, default None): the server's addresses in connect tokens,
             if they differ from its ``address``.
         max_token_lifetime (int | None, default None): the longest ``expires_in`` that the login backend uses, in
@@ -2800,11 +2821,13 @@ class Server(Generic[_P]):
             listens on all IPv6 and IPv4 addresses.
         protocol (Protocol): the protocol of both sides.
         key (bytes | None, default None): the 32-byte private key shared with the login backend. None: development mode.
-            Its key is public, so anyone can connect. At an address other than loopback, this mode causes a warning.
+            This mode has a public key, so anyone can connect. At an address other than loopback, the mode causes a
+            warning.
         max_clients (int, default 64): the maximum number of clients, 1 to 65,536.
         access (Access | None, default None): the rules for connecting.
-        rendezvous (Rendezvous | None, default None): a rendezvous server that gives this server a :attr:`code`,
-            with which clients reach it through NATs; None: clients reach it by address only.
+        rendezvous (Rendezvous | None, default None): a rendezvous server, which gives this game server a :attr:`code`.
+            With the code, clients reach the game server through NATs. None: clients reach the game server by address
+            only.
         network (SimulatedNetwork | None, default None): a simulated network with virtual time instead of a socket.
         transfers (Transfers | None, default None): limits for chunks.
         tuning (Tuning | None, default None): settings of the socket, the thread and the hooks.
@@ -2840,8 +2863,8 @@ class Server(Generic[_P]):
         """
     @property
     def code_error(self) -> str | None:
-        """The reason why there is no :attr:`code`, or why the code may have become invalid; None without a problem. The
-        request for a code is repeated.
+        """The reason why there is no :attr:`code`, or why the code may have become invalid; None without a problem.
+        Tickwire repeats the request for a code.
         """
     @property
     def protocol(self) -> Protocol[_P]:
@@ -2887,9 +2910,9 @@ class Server(Generic[_P]):
         waits too, so no reliable message is lost.
         """
     def _step(self) -> float:
-        """Does the work between ticks: receiving, acks, keep-alives, resends, chunks. Event loops call it when the
-        socket is readable, and after the returned number of seconds. Messages wait for :meth:`receive`, as with
-        :meth:`pump`.
+        """Does the work between ticks: receiving, acks, keep-alives, resends, chunks. Returns the seconds until the
+        next call is due. Event loops also call it when the socket is readable. Messages wait for :meth:`receive`, as
+        with :meth:`pump`.
 
         Raises:
             OSError: the socket failed.
@@ -2904,9 +2927,9 @@ class Server(Generic[_P]):
         transfers.
         """
     def _fileno(self) -> int:
-        """The file descriptor for event loops: call :meth:`_step` when it is readable. On Linux it isn't the
-        socket. If about 16,000 datagrams or more arrive per second, it becomes readable only every two
-        milliseconds, so that many are read together.
+        """The file descriptor for event loops: call :meth:`_step` when it is readable. On Linux it isn't the socket. If
+        about 16,000 datagrams or more arrive per second, it becomes readable only every two milliseconds, so that each
+        :meth:`_step` reads many datagrams.
 
         Raises:
             ValueError: there is no socket to watch: a thread owns it, or the network is simulated.
@@ -2925,17 +2948,19 @@ class Server(Generic[_P]):
     ) -> list[int]:
         """Queues a message for the next flush. Returns :attr:`SendResult.SENT`, which is true, or a false result:
         ``GONE`` (the client has left) or ``FULL`` (the client doesn't ack or read, or this tick has sent too much).
-        With a false result, nothing was queued. :class:`Debugging` ``(strict=True)`` turns it into an exception.
+        With a false result, nothing was queued. With :class:`Debugging` ``(strict=True)``, ``send`` raises an exception
+        instead of returning a false result.
 
         With a :class:`~tickwire.columns.Batch`, queues all rows for one client, or one row for each of several
         clients. Returns the indices of the rows that were not queued, because the row's client has left or its
         channel is full. A client listed twice gets both rows. If any row is invalid, nothing is queued.
 
         Args:
-            client (ClientHandle | Iterable[ClientHandle] | array): the receiver. For a batch, also one receiver for
-                each row: handles, or numbers (uint64) as in the ``client`` column of rows.
+            client (ClientHandle | Iterable[ClientHandle] | array): the receiver. A batch can also have one receiver for
+                each row: an iterable of handles, or a buffer of their :attr:`ClientHandle.number` (uint64).
             message (message | Batch): an object of a class of the protocol, or a batch.
-            channel (int | str | None, default None): index or name; None: the class's own channel, or the first.
+            channel (int | str | None, default None): index or name; None: the channel that the class names, or else the
+                protocol's first channel.
             key (int | array, default 0): the key, on a latest channel. For a batch, one number for all rows, or a
                 buffer of uint32, one per row.
             tag (int | array, default 0): your own 32-bit number, repeated in :class:`Notifications` and in
@@ -2988,8 +3013,8 @@ class Server(Generic[_P]):
     ) -> Transfer:
         """Queues a large block of data for a client. The data is sent in slices, as fast as :class:`Congestion` allows.
         Messages have priority, and lost slices are resent. The client gets the complete, verified chunk in
-        ``inbox.chunks``. Chunks arrive in the order of these calls. If the client has left, or if 256 chunks
-        for it are waiting, the returned transfer is already over and has an :attr:`~Transfer.error`.
+        ``inbox.chunks``. Chunks arrive in the order of these calls. If the client has left, or if 256 chunks for this
+        client are waiting, the returned transfer is already over and has an :attr:`~Transfer.error`.
 
         Args:
             client (ClientHandle): the receiver.
@@ -3001,7 +3026,8 @@ class Server(Generic[_P]):
                 on a link that isn't measured yet. A slow link then drops packets, including packets with messages. Use
                 a burst for loading screens, with chunks up to 256 KiB.
             ask_first (bool, default False): whether to ask the receiver first which content it already has. Content
-                in its :attr:`Transfers.directory` isn't sent. New content takes one more round trip.
+                that is already in the receiver's :attr:`Transfers.directory` isn't sent. For other content, asking
+                takes one more round trip.
 
         Raises:
             StaleClientError, ChannelFullError: with :class:`Debugging` ``(strict=True)``, instead of a failed transfer.
@@ -3013,7 +3039,9 @@ class Server(Generic[_P]):
             ClosedError: the server is closed.
         """
     def incoming_chunks(self, client: ClientHandle) -> list[IncomingChunk]:
-        """The chunks from a client that are arriving, or that wait for free space; empty if the client has left."""
+        """The chunks that are arriving from a client, or that wait for free space (:class:`Transfers`); empty if the
+        client has left.
+        """
     def broadcast(
         self,
         message: _P | Batch,
@@ -3119,8 +3147,8 @@ class Server(Generic[_P]):
             ValueError: the key is negative or above 2**32 - 1.
         """
     def client(self, number: int, /) -> ClientHandle | None:
-        """The client with this :attr:`ClientHandle.number`, for example from the ``client`` column of rows; None if
-        the client has left.
+        """The client with this :attr:`ClientHandle.number`, for example from the ``client`` column of
+        :meth:`Inbox.columns`; None if the client has left.
         """
     def disconnect(self, client: ClientHandle, reason: str | None = None, *, linger: float = 0.0) -> bool:
         """Ends one connection; the client sees :attr:`DisconnectReason.KICKED`. Never blocks. Returns False if the
@@ -3137,7 +3165,7 @@ class Server(Generic[_P]):
             client (ClientHandle): the client to disconnect.
             reason (str | None, default None): a text for the client's :attr:`Disconnected.detail`, 1 to 128 bytes in
                 UTF-8. In protocols with ``yojimbo=``, it must be None.
-            linger (float, default 0.0): seconds, 0 to 60.
+            linger (float, default 0.0): the longest time to continue sending, in seconds, 0 to 60.
 
         Raises:
             StaleClientError: with :class:`Debugging` ``(strict=True)``, the client has left already.
@@ -3147,7 +3175,7 @@ class Server(Generic[_P]):
         """Statistics of a client's connection; the last values if the client has left."""
     @property
     def channel_stats(self) -> ChannelSnapshot:
-        """Counts of all channels of all connected clients."""
+        """Counts for each channel of each connected client."""
     def set_budget(
         self,
         bytes_per_second: float,
@@ -3156,13 +3184,13 @@ class Server(Generic[_P]):
         *,
         adaptive: bool = True,
     ) -> bool:
-        """Sets the budget for messages to a client, or to every client, present and future. The default is
-        1,250,000 bytes a second in bursts of up to 65,536. Chunks don't use the budget; they have their own rate
+        """Sets the budget for messages to a client, or to every client, present and future. The default is 1,250,000
+        bytes a second, in bursts of up to 65,536 bytes. Chunks don't use the budget; they have their own rate
         (:class:`Congestion`). Returns False if the client has left.
 
         Args:
             bytes_per_second (float): the rate, including UDP/IP headers.
-            burst_bytes (float): the most bytes sent at once after a pause. A tick's packets are such a burst.
+            burst_bytes (float): the most bytes sent at once after a pause, for example by one flush.
             client (ClientHandle | None, default None): one client; None: every client, present and future.
             adaptive (bool, default True): whether to send less while the link is congested. A link is congested if
                 round trips grow by 100 ms or more, if a fifth or more of the packets are lost, or if acks stop. A
@@ -3195,7 +3223,7 @@ class Server(Generic[_P]):
         without ``linger``, or Ctrl-C, closes the server at once.
 
         Args:
-            linger (float, default 0.0): seconds, 0 to 60.
+            linger (float, default 0.0): the longest time to continue sending, in seconds, 0 to 60.
             reason (str | None, default None): a text for the clients, as for :meth:`disconnect`.
             wait (bool, default True): whether to block until the server is closed, while other Python threads run.
                 If False, continue to call :meth:`tick` or :meth:`pump` until the server is :attr:`closed`. On a
@@ -3439,7 +3467,8 @@ class Client(Generic[_P]):
         the server. The range is empty if the tick already has an input or the time isn't known yet. Presses
         (:data:`press`) count only in the first of these ticks. If the range is empty, they count with the next input.
         After a gap of more than 16 ticks, the ticks in the gap have no input. The next flush sends the input. Later
-        packets repeat the input: see ``redundancy`` of :meth:`set_inputs`. They repeat a lost press for 31 ticks.
+        packets repeat the input: see ``redundancy`` of :meth:`set_inputs`. If the packets with a press are lost, later
+        packets repeat the press for up to 31 ticks.
 
         Args:
             input (message): an object of the protocol's class of inputs.
@@ -3460,8 +3489,8 @@ class Client(Generic[_P]):
             ValueError: the tick is out of its bounds, or the protocol has no ``tick_rate``.
         """
     def tick_of(self, ghost: object, /) -> int | None:
-        """The newest server tick for which this client knows the state of its own ghost. None if there is no such
-        tick yet, or if this client doesn't own the ghost.
+        """The newest server tick for which this client knows the state of a ghost that it owns. None if there is no
+        such tick yet, or if this client doesn't own the ghost.
 
         Raises:
             GhostError: the ghost is gone, or belongs to another client's world.
@@ -3477,8 +3506,9 @@ class Client(Generic[_P]):
                 The client predicts this many fewer ticks.
             min_lead (float, default 0.0): the minimum of :attr:`Clock.lead`, given in seconds, 0 to 10.
             max_lead (float, default 1.0): the maximum of :attr:`Clock.lead`, given in seconds, ``min_lead`` to 10.
-            redundancy (int, default 3): the number of packets that carry each input, unless it is acked earlier, 1
-                to 16. After losses, more packets carry an input, as long as it can reach the server before its tick.
+            redundancy (int, default 3): the number of packets that carry each input, 1 to 16. An input that is acked
+                earlier isn't repeated further. After losses, more packets carry an input, as long as it can reach the
+                server before its tick.
 
         Raises:
             ValueError: an argument is out of its bounds.
@@ -3606,7 +3636,7 @@ class Client(Generic[_P]):
                 transfer.
         """
     def incoming_chunks(self) -> list[IncomingChunk]:
-        """The chunks from the server that are arriving, or that wait for free space."""
+        """The chunks that are arriving from the server, or that wait for free space (:class:`Transfers`)."""
     def set_budget(self, bytes_per_second: float, burst_bytes: float, *, adaptive: bool = True) -> None:
         """Sets the budget for messages, like :meth:`Server.set_budget`. You may call it before the client is
         connected.
@@ -3635,7 +3665,7 @@ class Client(Generic[_P]):
         other respects, this method is like :meth:`Server.close`.
 
         Args:
-            linger (float, default 0.0): seconds, 0 to 60.
+            linger (float, default 0.0): the longest time to continue sending, in seconds, 0 to 60.
             reason (str | None, default None): a text for the server, 1 to 128 bytes in UTF-8.
             wait (bool, default True): whether to block until the client is closed.
         """
@@ -3766,8 +3796,8 @@ class GameEnded:
 
 @final
 class Peer(Generic[_P]):
-    """The peer of one player in a game without a dedicated server. A peer uses one UDP port. :meth:`host` and
-    :meth:`join` make peers.
+    """One player's side of a game without a dedicated server. A peer uses one UDP port. :meth:`host` and :meth:`join`
+    make peers.
 
     Every player is connected to every other player. One player, at first the host, is the master, which admits
     players and starts the game. When the master is gone, the players elect a new master automatically.
@@ -3852,8 +3882,8 @@ class Peer(Generic[_P]):
         """The code with which other players join; None until the rendezvous server has answered."""
     @property
     def code_error(self) -> str | None:
-        """The reason why there is no :attr:`code`, or why the code may have become invalid; None without a problem. The
-        request for a code is repeated.
+        """The reason why there is no :attr:`code`, or why the code may have become invalid; None without a problem.
+        Tickwire repeats the request for a code.
         """
     @property
     def network(self) -> SimulatedNetwork | None:
@@ -3966,8 +3996,8 @@ class Peer(Generic[_P]):
         tag: int | _Array = 0,
         notify: bool = False,
     ) -> list[int]:
-        """Queues a message for one player, for the next flush. Returns the same results as :meth:`Server.send`; for a
-        batch, the indices of the rows that weren't queued.
+        """Queues a message that the next flush sends to one player. Returns the same results as :meth:`Server.send`;
+        for a batch, returns the indices of the rows that weren't queued.
 
         Args:
             player (Player): the receiver, any other player.
@@ -4038,7 +4068,7 @@ class Peer(Generic[_P]):
         is like :meth:`Client.close`.
 
         Args:
-            linger (float, default 0.0): seconds, 0 to 60, to wait until queued messages are delivered.
+            linger (float, default 0.0): the longest wait for the delivery of queued messages, in seconds, 0 to 60.
             wait (bool, default True): whether to block until the peer is closed.
         """
     def __enter__(self) -> Self: ...
@@ -4057,7 +4087,7 @@ class Socket:
     """A non-blocking UDP socket. Sending and receiving return at once, and only :meth:`wait` waits.
 
     An IPv6 socket carries only IPv6; for both families, bind two sockets. Transient errors (a closed port at the
-    peer, an interrupted call, full buffers) are counted and never raised. Several threads can share a socket.
+    destination, an interrupted call, full buffers) are counted and never raised. Several threads can share a socket.
 
     Args:
         address: the address to bind; port 0 picks a free port (see :attr:`address`).
@@ -4093,8 +4123,8 @@ class Socket:
         """The bound address, with the actual port."""
     @property
     def send_buffer(self) -> int:
-        """The granted send buffer, in bytes. (On Linux, this value is twice the size for data, because it includes
-        Linux's own overhead.)
+        """The granted send buffer, in bytes. (On Linux, data can use only half of it; the other half is Linux's own
+        overhead.)
         """
     @property
     def receive_buffer(self) -> int:
@@ -4134,8 +4164,8 @@ class Socket:
             OSError: the socket failed.
         """
     def receive_many(self, bound: int = 1500, /) -> list[tuple[bytes, Address]]:
-        """Receives at most ``bound`` waiting datagrams. Dropped datagrams count too, so a flood can't delay a tick. The
-        remaining datagrams wait in the kernel.
+        """Receives at most ``bound`` waiting datagrams. Datagrams that the socket drops, such as too long ones, count
+        toward this bound too, so a flood can't delay a tick. The remaining datagrams wait in the kernel.
         """
     def wait(self, timeout: float, /) -> bool:
         """Waits up to ``timeout`` seconds for a datagram. Returns True if a datagram or an error has arrived. Other
@@ -4220,7 +4250,7 @@ class BitMeasure:
     is an upper bound, because each :meth:`align` counts as 7 bits. Use this bound to plan packets.
 
     Raises:
-        FieldError, ValueError: as :class:`BitWriter`.
+        FieldError, ValueError: as for :class:`BitWriter`.
 
     Example:
         >>> measure = BitMeasure()
@@ -4265,7 +4295,7 @@ class BitMeasure:
         """Bits with the value 0, up to the next byte boundary."""
     @property
     def max_bits(self) -> int:
-        """The bound so far, in bits."""
+        """The most bits that a :class:`BitWriter` would write for the values so far."""
 
 @final
 class BitReader:
@@ -4315,8 +4345,8 @@ class BitReader:
     def quantized(self, low: float, high: float, resolution: float, /) -> float:
         """A float from ``low`` to ``high`` in steps of about ``resolution``."""
     def fixed(self, low: int, high: int, fraction_bits: int, /) -> Any:
-        """A number from ``low`` to ``high`` with ``fraction_bits`` bits after the binary point: a float, or a
-        ``Fraction`` if the format has more than 53 bits, which a float can't hold exactly.
+        """A number from ``low`` to ``high`` with ``fraction_bits`` bits after the binary point. The result is
+        a float, or a ``Fraction`` if numbers in this range can need more than 53 bits.
         """
     def text(self, max_bytes: int, /) -> str:
         """Text of at most ``max_bytes`` bytes of UTF-8."""
@@ -4327,7 +4357,7 @@ class BitReader:
     def bytes(self, count: int, /) -> _Bytes:
         """Exactly ``count`` bytes."""
     def align(self) -> None:
-        """Skips the bits up to the next byte boundary, which must be zero."""
+        """Skips the bits up to the next byte boundary. These bits must be zero."""
     def finish(self) -> None:
         """Checks that everything was read. Only zero bits of the last byte may be left.
 
@@ -4344,7 +4374,7 @@ class Fragments:
         above (int | None, default None): the largest payload, in bytes, that isn't split.
         size (int | None, default None): bytes of a fragment; must be equal at both ends.
         count (int | None, default None): the most fragments of a packet, up to 256; must be equal at both ends.
-        reassembly_bytes (int | None, default None): the most bytes of all incomplete packets together.
+        reassembly_bytes (int | None, default None): the most bytes that all incomplete packets together may take.
 
     Raises:
         ValueError: an argument is out of its bounds.
@@ -4360,16 +4390,18 @@ class Fragments:
     ) -> Fragments: ...
     @property
     def above(self) -> int | None:
-        """Bytes of the largest payload that isn't split, if given."""
+        """The largest payload, in bytes, that isn't split; None: the endpoint's profile determines it."""
     @property
     def size(self) -> int | None:
-        """Bytes of a fragment, if given."""
+        """Bytes of a fragment; None: the endpoint's profile determines the number."""
     @property
     def count(self) -> int | None:
-        """The most fragments of a packet, if given."""
+        """The most fragments of a packet; None: the endpoint's profile determines the number."""
     @property
     def reassembly_bytes(self) -> int | None:
-        """The most bytes of all incomplete packets, if given."""
+        """The most bytes that all incomplete packets together may take; None: the endpoint's profile determines the
+        number.
+        """
 
 @final
 class AckEndpoint:
@@ -4381,19 +4413,19 @@ class AckEndpoint:
     disturb it. Times are seconds of any clock that doesn't go back.
 
     Args:
-        profile: the settings for all arguments that are None. ``"standard"``, as in reliable: packets up to 16 KiB,
-            windows of 256 packets, RTT smoothing of 0.25 %. ``"large"``: packets up to 256 KiB in datagrams of at most
-            1,200 bytes, a window of 64 sent packets that grows up to 16,384, a window of 1,024 received packets, RTT
-            smoothing of 10 %.
+        profile: the settings for all arguments that are None. ``"standard"`` has the settings of reliable: packets up
+            to 16 KiB, windows of 256 packets, RTT smoothing of 0.25 %. ``"large"`` has packets up to 256 KiB in
+            datagrams of at most 1,200 bytes, a window of 64 sent packets that grows up to 16,384, a window of 1,024
+            received packets, and RTT smoothing of 10 %.
         max_packet_size: the largest payload, in bytes.
         fragments: the settings for splitting packets.
         sent_window, received_window: the number of packets to remember, a power of two up to 32,768. If more packets
             are sent during one RTT than the window holds, packets count as lost before their ack can arrive.
         rtt_smoothing: the weight of each new sample in the RTT, above 0 and at most 1.
         lost_after: seconds without an ack after which a packet counts as lost.
-        lost_after_rtts: round trips without an ack after which a packet counts as lost, instead of ``lost_after``. This
-            time is at least ``lost_not_before`` seconds. Until the RTT is measured, it is one second. None:
-            ``lost_after`` applies.
+        lost_after_rtts: round trips without an ack after which a packet counts as lost. The wait for the ack is at
+            least ``lost_not_before`` seconds; until the RTT is measured, it is one second. None: ``lost_after``
+            applies.
         in_order_only: whether to drop, and not ack, packets older than the newest accepted packet.
 
     Raises:
@@ -4437,8 +4469,8 @@ class AckEndpoint:
         """Makes a packet from a payload, which may be empty.
 
         Returns:
-            the packet's number for :meth:`acked` and :meth:`lost`, and the datagrams to transmit: one, or several
-            fragments.
+            the packet's number for :meth:`acked` and :meth:`lost`, and the datagrams to transmit: the whole packet in
+            one datagram, or several fragments.
 
         Raises:
             MessageTooLargeError: the payload is above ``max_packet_size``. Nothing was sent.
@@ -4473,11 +4505,11 @@ class AckEndpoint:
 
 @final
 class PacketStats:
-    """Statistics of a packet exchange. Times are in milliseconds, rates in kilobits per second with UDP/IP headers.
-    Each value is 0 until it is measured. Minimum, maximum and mean RTT cover the last 128 round trips, or 512 if the
-    :class:`AckEndpoint` has the profile ``"standard"``. Loss and bandwidth cover about the last three seconds. With the
-    profile ``"standard"``, ``packet_loss_percent`` and the bandwidth cover the older half of each window of packets
-    instead, as in the C library ``reliable``. ``jitter_ms`` is smoothed as in RFC 3550.
+    """Statistics of a packet exchange. Times are in milliseconds. Rates are in kilobits per second and include UDP/IP
+    headers. Each value is 0 until it is measured. Minimum, maximum and mean RTT cover the last 128 round trips, or 512
+    if the :class:`AckEndpoint` has the profile ``"standard"``. Loss and bandwidth cover about the last three seconds.
+    With the profile ``"standard"``, ``packet_loss_percent`` and the rates cover the older half of the ``sent_window``
+    or ``received_window`` packets instead, as in the C library ``reliable``. ``jitter_ms`` is smoothed as in RFC 3550.
     """
 
     @property
@@ -4503,7 +4535,9 @@ class PacketStats:
         """The share of this end's packets that were lost, 0 to 100."""
     @property
     def packet_loss_received_percent(self) -> float:
-        """The share of the other end's packet numbers that are missing at this end, 0 to 100."""
+        """The share of the other end's packets that are missing at this end, 0 to 100. Gaps in the packet numbers show
+        which packets are missing.
+        """
     @property
     def sent_kbps(self) -> float:
         """The rate of data sent."""
@@ -4512,7 +4546,7 @@ class PacketStats:
         """The rate of data received."""
     @property
     def acked_kbps(self) -> float:
-        """The rate of data that the other end acked."""
+        """The rate of data that the other side has acked."""
 
 @final
 class VirtualConnection:
@@ -4526,9 +4560,9 @@ class VirtualConnection:
     sent at least every ``keep_alive`` seconds.
 
     Anyone who knows the protocol id can connect, and can forge a peer's packets and address. Over the internet, use
-    :class:`Server` and :class:`Client`. Until the peer has acked a packet, a listener sends at most one datagram for
-    each received datagram, and never a larger one. A listener's first packet number is random, so an ack proves that
-    the peer receives at its address.
+    :class:`Server` and :class:`Client`. Until the peer has acked a packet, a listener answers each received datagram
+    with at most one datagram, which is never larger than the received datagram. A listener's first packet number is
+    random, so an ack proves that the peer receives at its address.
 
     A connection has no socket: transmit the datagrams that :meth:`send` and :meth:`update` return. Times are seconds
     of any clock that doesn't go back.
@@ -4585,8 +4619,8 @@ class VirtualConnection:
         lost_not_before: float = 0.05,
         in_order_only: bool = False,
     ) -> VirtualConnection:
-        """Makes an end that connects to the listener at ``address``, starting with its first :meth:`send` or
-        :meth:`update`. If the peer doesn't answer or falls silent, the connection ends.
+        """Makes an end that connects to the listener at ``address``. The first call of :meth:`send` or :meth:`update`
+        starts the connection attempt. If the peer doesn't answer or falls silent, the connection ends.
 
         Args:
             protocol_id and the rest: as for :meth:`listen`.
@@ -4630,9 +4664,9 @@ class VirtualConnection:
         ``("no_answer", peer)`` if the listener never answered.
         """
     def acked(self) -> list[int]:
-        """The packets that the peer has acked since the last call, each once."""
+        """The numbers of the packets that the peer has acked since the last call, each once."""
     def lost(self) -> list[int]:
-        """The packets that :meth:`update` declared lost since the last call, oldest first, each once."""
+        """The numbers of the packets that :meth:`update` declared lost since the last call, oldest first, each once."""
     @property
     def stats(self) -> PacketStats:
         """RTT, jitter, packet loss and bandwidth."""
@@ -4642,9 +4676,9 @@ class VirtualConnection:
 
 @final
 class ChunkSender:
-    """A sender of large blocks of data, as in the article "Sending Large Blocks of Data". It splits a chunk into
-    slices of 1,024 bytes and sends them repeatedly, at a set rate, until the :class:`ChunkReceiver` has acked all
-    slices. One chunk is in flight at a time; later chunks wait in a queue and arrive in order.
+    """A sender of large blocks of data (chunks), as in the article "Sending Large Blocks of Data". It splits a chunk
+    into slices of 1,024 bytes and sends them at a set rate. It resends unacked slices until the :class:`ChunkReceiver`
+    has acked all slices. One chunk is in flight at a time; later chunks wait in a queue and arrive in order.
 
     A sender has no socket: transmit the datagrams that :meth:`update` returns, and pass received acks to
     :meth:`receive`. Use it above a layer that authenticates peers, because an attacker could ack slices that never
@@ -4656,7 +4690,7 @@ class ChunkSender:
         accumulator_bytes: the most bytes that may be sent at once after a pause. None: the bytes that the rate allows
             in a tenth of a second, plus one packet.
         overhead: bytes of headers that other layers add to each packet; the rate includes them.
-        resend_delay: the least seconds before a slice is resent, if :meth:`update` gets no RTT.
+        resend_delay: seconds without an ack before a slice is resent, if :meth:`update` gets no RTT.
         max_queued: the most chunks that may wait in the queue, in addition to the chunk in flight.
         initial_burst_bytes: bytes of the largest chunk that may be sent with ``burst=True``.
         initial_burst_wait: seconds to wait after an initial burst before missing slices are resent.
@@ -4692,9 +4726,9 @@ class ChunkSender:
         """Queues a chunk.
 
         Args:
-            burst: whether to send all slices at once, above the rate. After ``initial_burst_wait``, missing slices
-                are resent at the usual rate. Use a burst for loading screens, while nothing else is urgent. The socket
-                buffers at both ends should hold twice the chunk.
+            burst: whether to send all slices at once, above the rate. After ``initial_burst_wait``, missing slices are
+                resent at the usual rate. Use a burst for loading screens, while nothing else is urgent. The socket
+                buffers at both ends should have room for twice the chunk's size.
 
         Returns:
             the chunk's number, counting from 0.
@@ -4714,8 +4748,8 @@ class ChunkSender:
         """Returns the packets to transmit now; call it once a tick.
 
         Args:
-            rtt: seconds from a slice to its ack, including the receiver's ``ack_interval``. If given, a slice is
-                resent after 1.25 times this time instead of ``resend_delay``.
+            rtt: seconds between sending a slice and receiving its ack, including the receiver's ``ack_interval``. If
+                given, a slice is resent after ``1.25 * rtt`` seconds instead of ``resend_delay``.
         """
     def receive(self, now: float, datagram: bytes, /) -> int | None:
         """Handles an ack packet from the receiver. Invalid acks are dropped and counted.
@@ -4734,13 +4768,13 @@ class ChunkSender:
         """The rate, including headers."""
     @property
     def in_flight(self) -> int | None:
-        """The number of the chunk in flight; None if there is none, or if it was canceled."""
+        """The number of the chunk in flight; None if no chunk is in flight, or if this chunk was canceled."""
     @property
     def progress(self) -> ChunkProgress | None:
         """The progress of the chunk in flight; None if there is none."""
     @property
     def queued(self) -> int:
-        """The number of chunks that wait, without the chunk in flight."""
+        """The number of chunks that wait in the queue. The chunk in flight doesn't count."""
     @property
     def idle(self) -> bool:
         """Whether there is nothing to send."""
@@ -4766,10 +4800,10 @@ class ChunkProgress:
         """Slices of the chunk."""
     @property
     def bytes_per_second(self) -> float:
-        """The chunk's bytes that have arrived per second, on average since its first slice; 0 at first."""
+        """The average number of bytes that arrived per second, since the chunk's first slice; 0 at first."""
     @property
     def time_left(self) -> float | None:
-        """Seconds until the chunk is complete at ``bytes_per_second``; None while that is 0."""
+        """Seconds until the chunk is complete at the rate :attr:`bytes_per_second`; None while this rate is 0."""
 
 @final
 class ChunkReceiver:
@@ -4777,13 +4811,14 @@ class ChunkReceiver:
 
     A receiver has no socket: pass received slices to :meth:`receive`, and transmit the acks that :meth:`update`
     returns. A chunk's acks never have more bytes than the slices that arrived, so an attacker can't use a receiver to
-    amplify an attack. The receiver holds at most one chunk, and takes memory as its slices arrive. The next chunk can
-    start after :meth:`read`, or when the sender has canceled an incomplete chunk.
+    amplify an attack. The receiver holds at most one chunk, and its memory use grows as slices of this chunk arrive.
+    The next chunk can start after :meth:`read`, or when the sender has canceled an incomplete chunk.
 
     Args:
         max_slices: the most slices of a chunk, up to 8,192; sender and receiver must have the same number.
-        ack_interval: the least seconds between two ack packets.
-        overhead: bytes of headers that other layers add to each packet, counted for both slices and acks.
+        ack_interval: the shortest time in seconds between two ack packets.
+        overhead: bytes of headers that other layers add to each packet. They count as bytes of slices and acks when the
+            receiver limits its acks.
 
     Raises:
         ValueError: an argument is out of its bounds.
@@ -4891,7 +4926,7 @@ class Link(Generic[_T]):
 
     Args:
         conditions: the delays and losses of the link; None: a perfect link.
-        seed: 0 to 2**64 - 1.
+        seed: the seed of the random numbers, 0 to 2**64 - 1.
         capacity: the most items in flight; further items are dropped and counted as ``overflowed``.
 
     Raises:
@@ -4973,8 +5008,8 @@ class Bursts:
         """Makes bursts of ``length`` lost packets on average. In total, the fraction ``loss`` of all packets is lost.
 
         Raises:
-            ValueError: the length is below 1, or the loss is above ``length / (length + 1)``, because at least one
-                packet passes between two bursts.
+            ValueError: the length is below 1, or the loss is above ``length / (length + 1)``. A larger loss is
+                impossible, because at least one packet passes between two bursts.
         """
     @property
     def to_bad(self) -> float:
@@ -5034,7 +5069,7 @@ class RandomWalk:
 
 @final
 class Bottleneck:
-    """The slowest part of a link. It passes packets at a limited rate, and further packets wait in a finite queue.
+    """The slowest part of a link. Packets pass it at a limited rate, and further packets wait in a finite queue.
 
     Args:
         rate (int): bytes per second that pass, up to 12,500,000,000 (100 Gbit/s).
@@ -5067,15 +5102,15 @@ class Conditions:
 
     Args:
         latency (float, default 0.0): the one-way delay in seconds, added after the time in the queue; at most 10.
-        jitter (float, default 0.0): the most seconds by which a packet is early or late. This must not exceed the
-            latency. The delays are uniformly distributed, so packets may overtake each other.
+        jitter (float, default 0.0): the most seconds by which a packet is early or late; at most ``latency``. The
+            delays are uniformly distributed, so packets may overtake each other.
         random_walk (RandomWalk | None, default None): slowly changing jitter.
         loss (float, default 0.0): probability that a packet is lost, independently of other packets, 0 to 1.
         bursts (Bursts | None, default None): losses in bursts.
         outages (Outages | None, default None): times at which all packets are lost.
         duplicate (float, default 0.0): probability that a packet arrives twice.
         reorder (float, default 0.0): probability that a packet is delayed by another 50 ms.
-        bottleneck (Bottleneck | None, default None): the rate and queue of the slowest part; None: no limit.
+        bottleneck (Bottleneck | None, default None): the rate and queue of the link's slowest part; None: no limit.
         max_datagram (int | None, default None): bytes of the largest datagram that passes, without headers, 1 to
             65,535. Larger datagrams are lost without an error and counted as ``too_large``, as on a path with a
             small MTU. None: no limit.
@@ -5141,7 +5176,7 @@ class Conditions:
         """Probability that a packet is delayed by another 50 ms."""
     @property
     def bottleneck(self) -> Bottleneck | None:
-        """The rate and queue of the slowest part."""
+        """The rate and queue of the link's slowest part; None: no limit."""
     @property
     def max_datagram(self) -> int | None:
         """Bytes of the largest datagram that passes; None: no limit."""
@@ -5182,8 +5217,9 @@ class SimulatedNetwork:
         receiver: AddressLike | None = None,
     ) -> None:
         """Sets the conditions of all links, of the links from ``sender``, of the links to ``receiver``, or of the link
-        from ``sender`` to ``receiver``. The most specific conditions apply: a link's own, then its sender's, then its
-        receiver's. A call for all links removes all earlier, more specific conditions.
+        from ``sender`` to ``receiver``. If a link has its own conditions, they apply; otherwise its sender's
+        conditions; otherwise its receiver's conditions. A call for all links removes all earlier, more specific
+        conditions.
 
         The new conditions apply to packets in a link's queue, but not to packets that have left the queue.
 
@@ -5248,9 +5284,9 @@ class SimulatedNetwork:
         kind: Literal["full-cone", "restricted", "port-restricted", "symmetric"] = "port-restricted",
         lifetime: float = 120.0,
     ) -> None:
-        """Puts some hosts behind a NAT, like a home router. Hosts inside reach each other as before. For hosts outside,
-        the NAT maps one of its own ports to an inside host (a mapping). Packets to this port reach the inside host if
-        the NAT lets them in.
+        """Puts some hosts behind a NAT, like a home router. Hosts inside reach each other as before. When an inside
+        host sends to an outside host, the NAT maps one of its own ports to the inside host (a mapping). A packet from
+        outside to this port reaches the inside host if the NAT lets the packet's sender in.
 
         Args:
             public: the IP address of the NAT.
@@ -5272,8 +5308,8 @@ class SimulatedNetwork:
         """
     @property
     def transcript(self) -> str:
-        """A SHA-256 in hex digits, over every datagram sent so far with its time and addresses. Two runs with the
-        same transcript sent the same bytes at the same times.
+        """The SHA-256 hash, in hex digits, of all datagrams sent so far, with their times and addresses. Two runs with
+        the same transcript sent the same bytes at the same times.
         """
     @property
     def counters(self) -> dict[str, int]:
@@ -5320,9 +5356,9 @@ class RendezvousServer:
 
     Args:
         listen (AddressLike): the address to bind; port 0 picks a free port (see :attr:`address`).
-        second_port (int | None, default 0): a second port at the same address. With two ports, peers find out how their
-            NAT assigns ports, so that other peers can guess its next port. 0 picks a free port. None: no second port
-            and no guesses.
+        second_port (int | None, default 0): a second port at the same address. With two ports, each peer finds out how
+            its NAT assigns ports, so that other peers can guess the NAT's next port. 0 picks a free port. None: no
+            second port and no guesses.
         relay (AddressLike | None, default None): the public address of a :class:`Relay`, for peers that can't reach
             each other.
         relay_key (bytes | None, default None): the relay's ``key``, 32 bytes.
@@ -5363,7 +5399,7 @@ class RendezvousServer:
         """Whether :meth:`close` was called."""
     @property
     def counters(self) -> dict[str, int]:
-        """All counters by name; once closed, their last values. See docs/nat.md for the names."""
+        """All counters by name; after :meth:`close`, the last values. See docs/nat.md for the names."""
     def pump(self) -> None:
         """Answers the datagrams that have arrived on a simulated network. With a socket, the native thread does
         this.
@@ -5422,7 +5458,7 @@ class Relay:
         """Whether :meth:`close` was called."""
     @property
     def counters(self) -> dict[str, int]:
-        """All counters by name; once closed, their last values. See docs/nat.md for the names."""
+        """All counters by name; after :meth:`close`, the last values. See docs/nat.md for the names."""
     def pump(self) -> None:
         """Forwards the datagrams that have arrived on a simulated network. With a socket, the native thread does
         this.
@@ -5452,7 +5488,8 @@ class Proxy:
         conditions (Conditions | None, default None): the conditions of both directions; None: perfect links.
         up (Conditions | None, default None): the conditions for datagrams to the server, instead of ``conditions``.
         down (Conditions | None, default None): the conditions for datagrams to the clients, instead of ``conditions``.
-        seed (int, default 0): 0 to 2**64 - 1. The seed and the order of clients determine all random numbers.
+        seed (int, default 0): the seed of the random numbers, 0 to 2**64 - 1. The numbers also depend on the order in
+            which clients first send.
         max_clients (int, default 1024): the most clients at a time, 1 to 65,536; datagrams from further clients are
             dropped.
         idle_timeout (float, default 60.0): seconds of silence after which a client is forgotten, 1 to 86,400.
@@ -5497,7 +5534,7 @@ class Proxy:
         """Whether :meth:`close` was called."""
     @property
     def counters(self) -> dict[str, int]:
-        """All counters by name; once closed, their last values. See docs/proxy.md for the names."""
+        """All counters by name; after :meth:`close`, the last values. See docs/proxy.md for the names."""
     def set_conditions(
         self,
         conditions: Conditions | None = None,
@@ -5509,10 +5546,10 @@ class Proxy:
         queue are unaffected.
 
         Args:
-            conditions (Conditions | None, default None): for both directions. A direction without new conditions keeps
-                its old conditions.
-            up (Conditions | None, default None): for datagrams to the server.
-            down (Conditions | None, default None): for datagrams to the clients.
+            conditions (Conditions | None, default None): the new conditions for both directions. A direction without
+                new conditions keeps its old conditions.
+            up (Conditions | None, default None): the new conditions for datagrams to the server.
+            down (Conditions | None, default None): the new conditions for datagrams to the clients.
 
         Raises:
             ClosedError: the proxy is closed.
@@ -5580,8 +5617,9 @@ class Desync:
         """The newest frame at which the compared states were equal; None: never."""
     @property
     def fields(self) -> list[str]:
-        """The names of this player's fields whose values differ from the other player's, or that the other player
-        lacks. Empty if the differing fields are unknown, or if only the other player has additional fields.
+        """The names of the fields in this player's state that have another value in the other player's state, or are
+        missing there. The list is empty if the differing fields are unknown, or if the only difference is additional
+        fields in the other player's state.
         """
     def __eq__(self, other: object, /) -> bool: ...
 
@@ -5592,7 +5630,7 @@ class Timing:
     Args:
         delay (int, default 2): frames by which this player's own input is delayed, 0 to 32. Each frame of delay saves
             the other players one guessed frame.
-        window (int, default 8): the most frames that run with guessed inputs, 1 to 32. Then the game waits.
+        window (int, default 8): the most frames that run with guessed inputs before the game waits, 1 to 32.
         rate (int, default 60): frames per second, 1 to 1000, equal for all players.
 
     Raises:
@@ -5633,9 +5671,9 @@ class Rollback(Generic[_I, _Do]):
         peer (Peer | None): the peer that transmits the payloads; its :class:`Started` event must have arrived. None:
             your own code transmits them.
         inputs (int | type): the type of a player's input in a frame: a number of bits, 1 to 64, if inputs are ints; or
-            a class made by :func:`message`, of at most 128 bytes. Before a player's first input, all bits of the
-            encoded input are zero. So a field can't have :func:`tickwire.fields.common` for the value that is encoded
-            as zeros, such as 0 in a ``u16``.
+            a class made by :func:`message`, of at most 128 bytes. In frames before a player's first input, the game
+            uses an input whose encoding has only zero bits, so this encoding must be valid. For example, a ``u16``
+            field can't have :func:`tickwire.fields.common` for the value 0, because 0 then has a shorter encoding.
         players (Sequence[int] | int | None, default None): the numbers of the players who play, or their count; all
             other players watch. None: all players that the peer knows now.
         me (int | None, default None): this player's number; None: the peer's number.
@@ -5718,12 +5756,12 @@ class Rollback(Generic[_I, _Do]):
     ) -> Rollback[_I, Advance[_I]]: ...
     def advance(self, input: _I, *, now: float | None = None) -> Iterator[_Do]:
         """Takes this player's input, and yields requests in order: first for frames that run again with corrected
-        inputs, then for the next frame. If the :attr:`Timing.window` is full, no new frame runs and the input isn't
-        used: see :attr:`waiting_for`.
+        inputs, then for the next frame. If :attr:`Timing.window` frames have run with guessed inputs, no new frame runs
+        and the input isn't used: see :attr:`waiting_for`.
 
         Nothing is lost if the iteration ends early. If ``save``, ``load`` or ``check`` raised, or the loop was left,
-        the next call yields only the remaining requests, including the request that raised. The input of this call
-        isn't used.
+        the next call yields only the remaining requests, including the request that raised. The next call's input isn't
+        used.
 
         Args:
             input (Any): this player's input, of the type of ``inputs``.
@@ -5732,7 +5770,7 @@ class Rollback(Generic[_I, _Do]):
 
         Raises:
             ValueError, TypeError: the input isn't valid for ``inputs``. Nothing was changed.
-            RuntimeError: the last call wasn't iterated.
+            RuntimeError: nothing was taken from the last call's iterator, which still has requests.
         """
     def read(self, player: int, payload: bytes, *, now: float | None = None) -> str | None:
         """Handles a payload from another player or a spectator.
@@ -5755,8 +5793,8 @@ class Rollback(Generic[_I, _Do]):
             now (float | None, default None): as for :meth:`advance`.
         """
     def note_left(self, player: int, *, now: float | None = None) -> None:
-        """Reports that a player can't be reached any more. The other players agree on the first frame without this
-        player: see :class:`PlayerOut`.
+        """Reports that a player can't be reached any more. The remaining players agree on the first frame without the
+        lost player: see :class:`PlayerOut`.
         """
     def events(self) -> list[PlayerOut | Desync | SpectatorLost]:
         """The events since the last call: :class:`PlayerOut`, :class:`Desync`, :class:`SpectatorLost`."""
@@ -5769,13 +5807,15 @@ class Rollback(Generic[_I, _Do]):
     @property
     def delay(self) -> int:
         """Frames between an input and the frame that uses it, 0 to 32. You may change the delay at any time. An
-        increase repeats an input; a decrease drops inputs.
+        increase repeats this player's last input; a decrease drops inputs.
         """
     @delay.setter
     def delay(self, value: int) -> None: ...
     @property
     def waiting_for(self) -> tuple[int, ...]:
-        """The players with the most missing inputs. If the window is full, new frames wait for these inputs."""
+        """The players whose inputs are missing for the oldest unconfirmed frame. If :attr:`can_advance` is False, the
+        game waits for these inputs.
+        """
     @property
     def can_advance(self) -> bool:
         """Whether the next :meth:`advance` runs a new frame."""
@@ -5804,8 +5844,8 @@ class Spectator(Generic[_I]):
             transmits the payloads.
         inputs (int | type): the type of a player's input, as in :class:`Rollback`.
         players (Sequence[int] | int): the numbers of the players, or their count.
-        frame (int, default 0): the first frame to run. A late spectator gets the state before this frame from a
-            player.
+        frame (int, default 0): the first frame to run. If it isn't 0, a player must send the state before this frame to
+            the spectator, for example as a chunk.
         buffer (int, default 2): the number of frames to hold back for smooth playback, 0 to 60.
         rate (int, default 60): frames a second, 1 to 1000.
 
@@ -5841,7 +5881,7 @@ class Spectator(Generic[_I]):
         """Returns the frames to run now: usually one, several after a gap, or none if too few have arrived.
 
         Args:
-            limit (int, default 4): the most frames, 1 to 64.
+            limit (int, default 4): the most frames to return, 1 to 64.
         """
     def read(self, player: int, payload: bytes, *, now: float | None = None) -> str | None:
         """Handles a player's payload, like :meth:`Rollback.read`."""
@@ -5957,18 +5997,20 @@ class StateArrays:
         cls, arrays: list[tuple[str, Any, list[tuple[str, str | None, int, int]]]], count: int
     ) -> StateArrays: ...
     def save(self, frame: int, checked: bool) -> None:
-        """Copies the arrays, as the state before a frame."""
+        """Saves a copy of the arrays as the state before a frame."""
     def load(self, frame: int) -> None:
         """Copies the state before a frame into the arrays."""
     def sums(self, frame: int) -> tuple[list[str], list[int]]:
-        """The names of the fields, and their checksums before a frame."""
+        """The names of the fields, and the fields' checksums in the state before a frame."""
     def compare(self, frame: int) -> None:
         """Asks :meth:`finish_comparison` to compare the arrays with the state before a frame."""
     def finish_comparison(self) -> None:
         """Raises ``SyncTestError`` once if the arrays differ from that state."""
 
 def state_sum(name: str | None, value: object) -> int:
-    """The checksum of a value (an int, float, str, bytes or a buffer) and of its name in a mapping, if any."""
+    """Returns a checksum over a value (an int, float, str, bytes or a buffer) and its ``name``; None: a value without a
+    name.
+    """
 
 # --- lockstep ----------------------------------------------------------------------------------------
 
@@ -6075,7 +6117,7 @@ class LockstepCore:
 
         Raises:
             MessageTooLargeError: the command has more than 480 bytes.
-            ChannelFullError: 4,096 commands wait.
+            ChannelFullError: 4,096 commands are waiting already.
         """
     def attach(self, peer: Peer[Any], commands: int = 0, objects: int = 0, /) -> None:
         """Lets a peer transmit the payloads, from its next tick on. ``commands`` and ``objects`` are hashes of the
@@ -6084,7 +6126,7 @@ class LockstepCore:
     def pause(self, paused: bool, /) -> None:
         """Pauses or resumes the game, for all players at the same turn."""
     def set_speed(self, speed: int, /) -> None:
-        """Sets the speed in steps of 10 %, for all players at the same turn."""
+        """Sets the speed, as a number of steps of 10 %, for all players at the same turn."""
     def set_master(self, player: int, /) -> None:
         """Sets the player who is the master (see :attr:`Peer.master`), by number."""
     def note_left(self, now: float, player: int, /) -> None:
@@ -6100,8 +6142,8 @@ class LockstepCore:
     def poll_turn(
         self, now: float, /
     ) -> tuple[int, int, int, int, bool, int, int, list[tuple[int, bytes]], int] | None:
-        """Returns the next turn, if it is due and its data has arrived. The tuple has the turn's number, steps, delay,
-        speed, paused, players, left, commands and joined.
+        """Returns the next turn, if it is due and its data has arrived. The turn is a tuple ``(turn, steps, delay,
+        speed, paused, players, left, commands, joined)``, which starts with the turn's number.
         """
     def check(
         self,
@@ -6115,26 +6157,26 @@ class LockstepCore:
         """Records the world after a turn, for comparison with the other players' worlds. Returns the turn's CRC.
 
         Args:
-            draw: 16 bits of the shared generator.
-            rows: for each class, in the order of class numbers: its name, its fields' names, and for each object a
-                tuple of its id and the fields' values.
+            draw: 16 bits from the random generator that all players share.
+            rows: a tuple for each class, in the order of class numbers: the class's name, the names of its fields, and
+                a list of objects. Each object is a tuple of its id, followed by the values of its fields.
             arrays: names and arrays of numbers, compared element by element.
 
         Raises:
-            ValueError: two objects have the same id, a number is out of its bounds, or the turn isn't the
-                newest.
+            ValueError: two objects of a class have the same id, a number is out of its bounds, the turn isn't the
+                newest or was already checked, or the world has more than 60,000 objects or 1,048,576 values.
             TypeError: a value has a type that can't be compared.
         """
     def states_wanted(self) -> list[int]:
         """The players who are waiting for a copy of the world."""
     def state_head(self, now: float, player: int, /) -> bytes | None:
-        """The header of the world after the newest turn, to send to a player in front of the world. None if the player
-        no longer needs a world.
+        """Returns the header for the world after the newest turn. Send the header to the player, followed by the world.
+        None if the player no longer needs a world.
         """
     def is_served(self, player: int, /) -> bool:
         """Whether a player still needs the world that is being sent to it."""
     def refuse(self, now: float, player: int, reason: int, /) -> None:
-        """Refuses a player's request for the world, with the number of a reason."""
+        """Refuses a player's request for the world. ``reason`` is the reason's number, 0 to 5."""
     def take_state(self, peer: Peer[Any], /) -> tuple[int, bytes] | None:
         """Removes and returns the next world that a peer received: the sending player, and the bytes."""
     def expects(self, player: int, state: bytes, /) -> tuple[int, int] | None:
@@ -6142,11 +6184,11 @@ class LockstepCore:
     def load(self, now: float, player: int, state: bytes, /) -> bool:
         """Continues from a received world that the game has loaded. Returns False if the world wasn't requested."""
     def give_up(self, reason: int, /) -> None:
-        """Gives up joining, with the number of a reason."""
+        """Gives up joining. ``reason`` is the reason's number, 0 to 5."""
     def ask_again(self, now: float, /) -> None:
-        """Requests again to join."""
+        """Starts a new request to join, for example after a refusal."""
     def heal_again(self, now: float, /) -> None:
-        """Requests another world, because the game can't continue from the received one."""
+        """Requests another world, because the game can't continue from the received world."""
     def note_healed(self) -> None:
         """Reports that the game has loaded the other players' world and run up to the newest turn."""
     @property
@@ -6156,9 +6198,9 @@ class LockstepCore:
     def healing(self) -> bool:
         """Whether another player's world will replace this player's world."""
     def resume(self, turn: int, /) -> None:
-        """Resumes comparing after this turn, because all worlds are equal again."""
+        """Resumes comparing worlds after this turn, because the worlds of all players are equal again."""
     def poll_event(self) -> tuple[Any, ...] | None:
-        """The oldest event, as its name and values; None if there is none."""
+        """Removes and returns the oldest event, as a tuple of its name and values; None if there is none."""
     @property
     def waiting(self) -> tuple[int, int, float] | None:
         """The turn that is due but waits: its number, the missing players, and the time at which the wait began;
@@ -6202,7 +6244,8 @@ def recording_snapshot(turn: int, random: bytes, state: bytes, /) -> bytes:
     """Returns the record of the world after a turn."""
 
 def read_recording(data: bytes, /) -> tuple[list[Any], str | None]:
-    """Returns all complete records of a recording, and the reason why reading stopped early, or None.
+    """Returns all complete records of a recording, and the reason why reading stopped early; the reason is None if all
+    data was read.
 
     Raises:
         ValueError: the bytes aren't a recording.

@@ -1,8 +1,9 @@
 """Smooth corrections of drawn positions: functions for numbers and arrays.
 
 When a drawn thing turns out to be at another place, it would jump if you drew it there at once. These
-functions move it over time. Each takes numbers, or NumPy arrays that can be broadcast together.
-``fraction`` is the share of the correction's time that has passed, clamped to 0 to 1.
+functions move it over time. Each takes numbers, or NumPy arrays that can be broadcast together. ``fraction``
+is the share of the correction's time that has passed. Values below 0 count as 0, and values above 1 count as
+1.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def decayed(error: Any, seconds: float, half_life: float = 0.05) -> Any:
 
     Args:
         error: the error of the shown value.
-        seconds: the time that has passed.
+        seconds: the time since the shown value had this error.
         half_life: seconds after which half of the error is left.
 
     Raises:
@@ -73,7 +74,7 @@ def cubic(
         true: the extrapolated true place at the end of the correction.
         true_velocity: the extrapolated true velocity at the end of the correction, in units per second.
         fraction: the share of the correction's time that has passed, 0 to 1.
-        seconds: the length of the correction.
+        seconds: the duration of the correction, in seconds.
 
     Raises:
         ValueError: the fraction is NaN, or ``seconds`` isn't above 0.
@@ -110,7 +111,7 @@ def projective(
         true: the true place when the correction arrived.
         true_velocity: the true velocity at that time, in units per second.
         fraction: the share of the correction's time that has passed, 0 to 1.
-        seconds: the length of the correction.
+        seconds: the duration of the correction, in seconds.
         acceleration: the true acceleration, in units per second squared.
 
     Raises:

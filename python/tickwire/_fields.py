@@ -135,8 +135,8 @@ f64: TypeAlias = Annotated[float, float64()]
 press: TypeAlias = Annotated[bool, pressed()]
 """A key press in an input, in 1 bit: a bool that the server reads as true in one tick only.
 
-A press in a frame without a tick is sent with the next input. If a frame has several ticks, or an input is
-missing, the press isn't repeated.
+A press in a frame without a tick is sent with the next input. If one input is used for several ticks, because
+a frame has several ticks or the next input is missing, the press counts only in the first of these ticks.
 """
 
 Vec2: TypeAlias = tuple[float, float]
@@ -156,7 +156,7 @@ class Transform(NamedTuple):
 
 
 class Bound:
-    """A bound in ``Annotated``, in addition to the type of a list, a dict or a field."""
+    """A part of ``Annotated`` that adds a bound to a type, such as the maximum length of a list."""
 
     def __init__(self, name: str, *arguments: Any) -> None:
         self.name = name
@@ -185,8 +185,8 @@ def common(value: Any, other: Any = None, /) -> Bound:
     """Sets one or two frequent values of a field. A single frequent value is sent in 1 bit, and each of two
     frequent values in 2 bits.
 
-    ``Annotated[tw.u16, tw.fields.common(0)]``. Other values take 1 bit more than usual. The first value is
-    also the field's default.
+    For example, ``Annotated[tw.u16, tw.fields.common(0)]`` sends 0 in 1 bit. All other values take 1 bit more
+    than usual. ``value`` is also the field's default.
     """
     return Bound("common", value) if other is None else Bound("common", value, other)
 
@@ -383,8 +383,8 @@ def converted(wire: Any, to_wire: Callable[[Any], Any], from_wire: Callable[[Any
 
     For example, ``Annotated[Money, tw.fields.converted(tw.u32, lambda money: money.cents, Money)]`` sends a
     ``Money`` as its cents. If ``to_wire`` raises, the sending call raises :class:`FieldError`. ``from_wire``
-    must expect any value that ``wire`` allows, because the peer chooses the value. If ``from_wire`` raises,
-    the peer's connection ends.
+    must expect any value that ``wire`` allows, because the sender chooses the value. If ``from_wire`` raises,
+    the sender's connection ends.
     """
     return Converter(wire, to_wire, from_wire)
 
@@ -412,7 +412,9 @@ def register(
 
 
 def converter(class_: type) -> Converter | None:
-    """The converter of a registered class, or of one of Python's own classes."""
+    """Returns the converter of a registered class or of one of Python's own classes; None if the class has
+    none.
+    """
     if (registered := REGISTERED.get(class_)) is None and class_.__module__ in ("datetime", "uuid"):
         own: dict[type, Converter] = import_module("tickwire._converters").CONVERTERS
         return own.get(class_)
@@ -420,8 +422,8 @@ def converter(class_: type) -> Converter | None:
 
 
 def place_of_declaration() -> str:
-    """The class and field that the caller is declaring, such as ``Chat.text: ``, for errors; otherwise an
-    empty string.
+    """Returns the class and field that the caller is declaring, for errors, such as ``Chat.text: ``. Returns
+    an empty string if the caller declares no field.
     """
     frame = sys._getframe(1)
     code = frame.f_code

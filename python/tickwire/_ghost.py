@@ -1,8 +1,8 @@
 """Ghost classes: objects of the server's world that appear in every client.
 
 A class declared with :func:`ghost` has properties, declared like the fields of messages. Its objects are
-plain until :meth:`World.spawn` adds them to a world. Then their properties are stored in the world's
-columns, and the next flush sends assigned values.
+plain until :meth:`World.spawn` adds them to a world. From then on, their properties are stored in the world's
+columns, and each flush sends the values that you have assigned since the last flush.
 """
 
 from __future__ import annotations
@@ -128,11 +128,11 @@ def _declared(cls: type[_T], names: dict[str, Any], capacity: int, coded: bool, 
 
 
 Rule: TypeAlias = tuple[str, str | None, float, float]
-"""A display rule: its name, its velocity's name, and two numbers."""
+"""A display rule: the name of the rule, the name of the property with the velocity, and two numbers."""
 
 
 class Declared(NamedTuple):
-    """What a ghost class declares, with what it inherits."""
+    """The declarations of a ghost class, including the inherited declarations."""
 
     fields: list[tuple[str, FieldType, str]]
     """Names, types and conditions of the properties, in order."""
@@ -143,7 +143,7 @@ class Declared(NamedTuple):
     coded: bool
 
     def compiled(self, class_: str, capacity: int) -> Properties:
-        """The class's program."""
+        """Compiles the declaration to the form that the native core uses."""
         places = {name: place for place, (name, *_) in enumerate(self.fields)}
         rules: list[tuple[int, str, int, float, float]] = []
         for name, (rule, velocity, first, second) in self.rules.items():
@@ -269,10 +269,10 @@ class Hook(NamedTuple):
     clients.
 
     The function gets the clients, in slot order, and the class's :class:`GhostArrays`. It returns a mask: a
-    buffer of bool with the shape (clients, rows), such as ``numpy.zeros((len(clients), len(tanks)),
-    bool)``, or a list with a buffer for each client. If it returns None, the last mask applies again, and
-    ghosts that spawned later aren't sent. If it raises or returns anything else, the last mask applies too,
-    and the flush raises after everything is sent.
+    buffer of bool with the shape (clients, rows), such as ``numpy.zeros((len(clients), len(tanks)), bool)``,
+    or a list with a buffer for each client. If it returns None, the last mask applies again, and ghosts that
+    spawned after this mask aren't sent. If it raises or returns anything else, the last mask also applies,
+    and the flush raises an error after everything is sent.
     """
 
     function: Callable[[list[ClientHandle], GhostArrays], Any]
@@ -299,18 +299,19 @@ class Grid(NamedTuple):
     linger: int = 2
     """The number of flushes for which a ghost beyond ``leave_radius`` stays."""
     far_weight: float = 0.25
-    """The factor for the priority of a ghost at the distance ``radius``, above 0 to 1. It matters only if the
-    updates that are due don't all fit into the packets. At a quarter of this distance the factor is twice as
-    large, at a sixteenth four times as large, and so on, up to 1. 1: distance doesn't matter.
+    """The factor, above 0 and at most 1, by which the priority of a ghost at the distance ``radius`` is
+    multiplied. It matters only if the packets have no room for all due updates. At a quarter of this
+    distance, the factor is twice as large, at a sixteenth four times as large, and so on, up to 1. With 1,
+    the distance doesn't matter.
     """
 
 
 CELLS, LEAVES = 1 / 4, 1.125
-"""The width of a grid's cells, and the distance up to which a ghost stays, in radii."""
+"""The defaults of :attr:`Grid.cell` and :attr:`Grid.leave_radius`, as multiples of the radius."""
 
 
 def relevancy_of(rule: object) -> tuple[str, object]:
-    """How the native core gets a rule: its name, and a hook's function or a grid's numbers."""
+    """Converts a rule for the native core: to its name, and a hook's function or a grid's numbers."""
     match rule:
         case Always() | Owner() | Chosen():
             return type(rule).__name__, None

@@ -43,9 +43,9 @@ class Handlers:
         with server.tick() as inbox:
             handlers.dispatch(inbox)
 
-    On a server, a function gets the client and the message or event; on a client, only the message or
-    event. A class can have only one function. A function can handle several classes, with an ``on`` for
-    each.
+    On a server, a function gets the client and the message or event; on a client, only the message or event.
+    A class can have only one function. A function can handle several classes: decorate it with ``on`` once
+    for each class.
     """
 
     def __init__(self) -> None:
@@ -79,7 +79,8 @@ class Handlers:
         return register
 
     def dispatch(self, inbox: Inbox[Any], /) -> list[Any]:
-        """Calls the function of each event and message. Returns the events and messages without a function.
+        """Calls the registered function for each event and message. Returns the events and messages that have
+        no function.
 
         The order is events, then events of ghosts, then messages. So a message can refer to a ghost that was
         spawned in the same tick. Calls from the other side run too, each at its place among the messages.

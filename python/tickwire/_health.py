@@ -24,7 +24,7 @@ MAX_REQUEST_BYTES = 4096
 
 
 def check_health(given: str | int | tuple[str, int] | None) -> Address | None:
-    """The address to listen on, if one is given."""
+    """Checks the address to listen on, and returns it as an :class:`Address`; None if no address is given."""
     if given is None:
         return None
     if isinstance(given, bool) or not isinstance(given, int | str | tuple | Address):

@@ -25,5 +25,6 @@ AdmissionHook: TypeAlias = Callable[
     | None,
 ]
 """Gets the new clients. Returns the clients to refuse, as handles or client ids, or None to refuse no client.
-To give reasons, it returns a mapping from these clients to texts for their ``detail``, or None.
+To give reasons, it returns a mapping instead: from each of these clients to the text for the client's
+``detail``, or to None if there is no text.
 """

@@ -17,7 +17,9 @@ __all__ = ["describe", "find"]
 Row = tuple[str, str, str]
 
 PACKET_BYTES = 1180
-"""About the bytes that fit into a packet, without headers. Larger messages are sent in fragments."""
+"""The approximate number of bytes that fit into a packet, without headers. Larger messages are sent in
+fragments.
+"""
 FRAGMENT_BYTES = 1024
 LOSS = 0.02
 """The packet loss for which the share of lost large messages is shown, as on a mediocre wireless link."""

@@ -147,10 +147,10 @@ def _listeners(port: int) -> list[socket.socket]:
 
 
 class LanAnnouncement:
-    """Announces a game in the local network, so that :func:`find_lan` finds it, until the announcement or
-    the host is closed.
+    """Announces a game in the local network, so that :func:`find_lan` finds the game. The announcement ends
+    when you close it, or when the host is closed.
 
-    A thread answers searches for games with the host's protocol id. It sends nothing else.
+    A thread answers searches for games with the host's protocol id. The thread sends nothing else.
 
     Args:
         host (Peer | Server): the game's host.
@@ -297,7 +297,7 @@ class LanSearch:
     like, such as once a frame.
 
     While you poll, the search sends a question every half second, by broadcast and multicast on all
-    interfaces. A game whose host is silent for three seconds leaves the list.
+    interfaces. If a game's host is silent for three seconds, :meth:`poll` no longer returns the game.
 
     Args:
         protocol (Protocol): the protocol; only games with its id are found.
@@ -423,7 +423,7 @@ def find_lan(protocol: Protocol[Any], *, seconds: float = 1.0, port: int = LAN_P
 
     Args:
         protocol (Protocol): the protocol; only games with its id are found.
-        seconds (float, default 1.0): the seconds to wait, 0 to 60. The question is repeated meanwhile,
+        seconds (float, default 1.0): the seconds to wait, 0 to 60. The search is repeated during this time,
             because datagrams may be lost.
         port (int, default 47584): the UDP port for questions, equal on all sides.
 

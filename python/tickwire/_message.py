@@ -1,8 +1,8 @@
 """Message classes: declared by their fields, or with their own ``serialize``.
 
-A class declared with :func:`message` is a plain dataclass with slots. Its fields are compiled once, when
-the class is declared, to a program that Rust runs. So encoding and decoding call no Python. A mistake in
-the declaration raises at once, and the error names the class and the field.
+A class declared with :func:`message` is a plain dataclass with slots. Its fields are compiled once, when the
+class is declared, to a program that Rust runs. So encoding and decoding call no Python. A mistake in the
+declaration raises an error at once, which names the class and the field.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ def own_fields(cls: type, hints: dict[str, Any]) -> dict[str, FieldType]:
 def check_bases(
     cls: type, fields: list[dataclasses.Field[Any]], types_by_name: dict[str, Any], decorator: str
 ) -> None:
-    """Refuses fields of base classes that were not declared by the same decorator."""
+    """Refuses base classes that have fields but weren't decorated with the same decorator."""
     for field in fields:
         if field.name not in types_by_name:
             raise TypeError(
@@ -248,7 +248,9 @@ def _is_class_variable(hint: Any) -> bool:
 
 
 def unwrapped(hint: Any) -> tuple[Any, tuple[Any, ...]]:
-    """The type behind names (``NewType``, ``type`` statements), and its metadata in ``Annotated``."""
+    """Returns the type that an annotation stands for, without ``NewType`` and ``type`` statements, and the
+    metadata from ``Annotated``.
+    """
     metadata: tuple[Any, ...] = ()
     while True:
         if typing.get_origin(hint) is Annotated:
@@ -287,7 +289,9 @@ def declared_type(cls: type, where: str, hint: Any) -> FieldType:
 
 
 def check_called(where: str, extras: Iterable[object]) -> None:
-    """Refuses functions of Tickwire that were not called, which Python would ignore."""
+    """Refuses annotations with a Tickwire function that wasn't called, because Python would ignore the
+    mistake.
+    """
     for extra in extras:
         if inspect.isroutine(extra) and (getattr(extra, "__module__", None) or "").startswith("tickwire."):
             raise TypeError(f"{where}: {extra.__name__} must be called, as in {extra.__name__}(...)")
@@ -437,7 +441,8 @@ def _name(hint: Any) -> str:
 
 
 def rebind_class_cell(old: type, new: type) -> None:
-    """Makes ``super()`` and ``__class__`` in the methods refer to the new class. Slots need a new class.
+    """Makes ``super()`` and ``__class__`` in the methods refer to the new class. Adding slots to a class
+    makes a new class.
 
     From Python 3.14 on, Python does this itself.
     """
@@ -469,8 +474,8 @@ class Message:
     Tickwire calls ``serialize`` to write, read and measure objects. For the same values, the method must make
     the same stream calls each time. So send the condition of each ``if`` too, like the flag in this example.
     During reading, ``__init__`` doesn't run: until ``serialize`` sets an attribute, the attribute has its
-    default in the class, or None. An exception during reading is logged and ends the connection of the peer
-    that sent the bytes. The tick continues.
+    default in the class, or None. An exception during reading is logged and ends the connection of the
+    sender. The tick continues.
 
     ``class Odd(tw.messages.Message, channel="chat")`` sets the channel that ``send`` uses by default.
 

@@ -48,9 +48,9 @@ class Judgement:
     verdict: Any
     """The decision, as passed to :meth:`Past.judge`."""
     ghosts: tuple[dict[str, Any], ...]
-    """A dict for each ghost: its ``class`` and ``row``, whether it was ``shown`` to the client, its state as
-    the client ``saw`` it, and its state at the time of the judgement (``was``). A state is None if the ghost
-    didn't exist.
+    """A dict for each ghost: ``class`` and ``row`` identify the ghost, ``shown`` is whether the client saw
+    it, ``saw`` is its state as the client saw it, and ``was`` is its state at the time of the judgement. A
+    state is None if the ghost didn't exist then.
     """
     facts: dict[str, Any]
     """The other values passed to :meth:`Past.judge`, by name."""
@@ -209,9 +209,10 @@ class Past:
         Each world comes with the number of ticks since the previous world. For the first world, this number
         can be a fraction.
 
-        The client fires a projectile among ghosts of the past. So the server moves the projectile through
-        the worlds that the client hadn't seen yet, and then continues in the present. Both sides then see
-        the same hit. Bernier, "Latency compensation methods" (2001), describes this for instant shots.
+        The client fires a projectile among ghosts of the past. So the server moves the projectile through the
+        worlds that the client hadn't seen yet, and then continues in the present. Both sides then see the
+        same hit. Bernier, "Latency compensation methods" (2001), describes lag compensation for instant
+        shots.
 
         Raises:
             GhostError: the server has sent another tick since :meth:`World.rewind`.

@@ -1,4 +1,4 @@
-"""A port on the home router (NAT), requested by UPnP. Friends can join there without a rendezvous server."""
+"""Asks the home router (NAT), by UPnP, to forward a port. Players then join without a rendezvous server."""
 
 from __future__ import annotations
 

@@ -35,8 +35,8 @@ _T = TypeVar("_T")
 
 
 class Prediction(Generic[_S, _M]):
-    """A predicted state, which the game's ``step`` computes ahead of the server. If the server's state
-    differs, the later ticks are run again (reconciliation).
+    """A predicted state, which the game's ``step`` computes ahead of the server. If the server's state at a
+    tick differs from the prediction, the later ticks are run again (reconciliation).
 
     A state can be an object with attributes, a mapping, or a NumPy array with fields. If ``tolerance`` is a
     single number, the state must be a plain number, tuple, list or array instead. ``step`` gets a copy of the
@@ -47,19 +47,20 @@ class Prediction(Generic[_S, _M]):
             tick's state. The server must run the same function.
         state: the first state; it must not be a ghost. None: the first ``truth`` passed to :meth:`correct`
             becomes the first state, so this ``truth`` must not be a ghost either.
-        tolerance: the largest error that isn't corrected, for each compared property by name. Give a single
-            number if the state itself is a number, tuple, list or array. For a vector (a tuple or a list),
-            the tolerance applies to the length of the difference; for an array, to the largest difference of
-            an element. Values that aren't numbers must be equal. Properties without a tolerance aren't
-            compared. A ghost's property needs a tolerance of at least its resolution, because its values are
-            rounded when they are sent.
+        tolerance: a mapping from the name of each compared property to the largest error that isn't
+            corrected. If the state itself is a number, tuple, list or array, give a single number instead.
+            For a vector (a tuple or a list), the tolerance applies to the length of the difference; for an
+            array, to the element with the largest difference. Values that aren't numbers must be equal.
+            Properties without a tolerance aren't compared. A ghost's property needs a tolerance of at least
+            its resolution, because its values are rounded when they are sent.
         max_replay: the most ticks to replay, 1 to 1,024. If a correction needs more ticks, only the newest
             ticks are replayed, and ``capped`` counts the correction.
         smoothing: seconds after which half of a correction is visible. 0 shows the whole correction at
             once.
         snap: the largest correction that is smoothed, as a multiple of the tolerance. Larger corrections,
             such as teleports, are shown at once.
-        wraps: for each property that is an angle, by name, the size of a full circle, such as 360.
+        wraps: a mapping from the name of each property that is an angle to the size of a full circle, such as
+            360.
 
     Raises:
         TypeError, ValueError: an argument is invalid.
@@ -123,10 +124,10 @@ class Prediction(Generic[_S, _M]):
         """The largest difference in the last comparison, as a multiple of the tolerance."""
 
     def advance(self, client: Client[Any], move: _M, ghost: object | None = None) -> range:
-        """Runs one tick of a client: sends the move, predicts its result, and compares earlier predictions
-        with ``ghost``, the client's own ghost. The prediction uses the move as the server reads it: numbers
-        are rounded to their fields' precision, and if the move is for several ticks, key presses
-        (:data:`tickwire.fields.press`) count only in the first.
+        """Sends a move, predicts its result, and compares earlier predictions with ``ghost``, the client's
+        own ghost. The prediction uses the move as the server reads it: numbers are rounded to their fields'
+        precision. If the move is for several ticks, its key presses (:data:`tickwire.fields.press`) count
+        only in the first of these ticks.
 
         Returns the ticks that the move is for, possibly none: see :meth:`Client.send_input`.
 
@@ -143,7 +144,8 @@ class Prediction(Generic[_S, _M]):
         return ticks
 
     def run(self, ticks: Iterable[int], move: _M, *, delay: int = 0) -> None:
-        """Stores a move for these ticks, and predicts up to the newest tick minus ``delay``.
+        """Stores a move for these ticks, and predicts up to ``delay`` ticks before the newest of them (see
+        :attr:`Clock.delay`).
 
         Raises:
             PredictionError: ``step`` raised, or didn't return a state. Moves and earlier states are kept, and
@@ -355,8 +357,8 @@ class Prediction(Generic[_S, _M]):
 
 
 class Predicted(Generic[_T]):
-    """Things that a client shows before the server confirms them, such as new projectiles or effects. A
-    real ghost replaces the thing later, or the thing is removed if the server doesn't confirm it.
+    """Things that a client shows before the server confirms them, such as new projectiles or effects. If the
+    server confirms such a thing, a real ghost replaces it. If not, the thing is removed.
 
     At most 1,024 things are kept. If there are more, the oldest are dropped.
 
@@ -377,9 +379,9 @@ class Predicted(Generic[_T]):
         """The number of things that were never confirmed."""
 
     def show(self, tick: int, thing: _T, key: Hashable = None) -> None:
-        """Records a thing that the client shows from this tick on. ``key`` identifies it for
-        :meth:`confirm`; None: the tick is the key. Several things with the same key are confirmed in the
-        order of these calls.
+        """Records a thing that the client shows from this tick on. ``key`` identifies it for :meth:`confirm`;
+        None: the tick is the key. Things with the same key are confirmed in the order in which they were
+        shown.
         """
         self._open.setdefault(tick if key is None else key, deque()).append((tick, thing))
         self._count += 1
@@ -388,8 +390,8 @@ class Predicted(Generic[_T]):
             self.refused += 1
 
     def confirm(self, key: Hashable) -> _T | None:
-        """Removes and returns the thing with this key, so that the real thing can replace it; None if there
-        is none.
+        """Removes and returns the oldest thing with this key, so that the real ghost can replace it. Returns
+        None if no thing has this key.
         """
         return self._take(key) if key in self._open else None
 

@@ -1,4 +1,4 @@
-"""The pytest plugin: a fixture that makes simulations, and reports the seed of a failed test.
+"""The pytest plugin. It has a fixture that makes simulations, and it reports the seed if a test fails.
 
 It doesn't import ``tickwire.testing`` until a test uses the fixture.
 """

@@ -39,7 +39,7 @@ class Reconnect:
             unusable token counts as a failed attempt. If the function returns None, the client gives up.
             Not needed with :meth:`Client.connect`, which makes its own tokens.
         first_delay (float, default 0.5): seconds before the first attempt. The delay doubles with each
-            attempt. A connection that lasts for ``max_delay`` resets the delay.
+            attempt. A connection that lasts at least ``max_delay`` seconds resets the delay.
         max_delay (float, default 30.0): the longest delay, in seconds.
         jitter (float, default 0.5): the largest share of the delay that is randomly subtracted, 0 to 1, so
             that a thousand players don't reconnect at the same moment after a restart.

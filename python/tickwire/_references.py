@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     Ref: TypeAlias = _T | None
     """A property of a ghost that is another ghost, or None: ``target: tw.Ref["Tank"] = None``.
 
-    The target is a ghost class; write a string for a class that is declared later. Ghosts of derived
-    classes are allowed, and ``tw.Ref[Any]`` allows any ghost. On a client, the property is None until the
-    other ghost has arrived, and after that ghost is gone.
+    The target is a ghost class; write a string for a class that is declared later. Ghosts of derived classes
+    are allowed, and ``tw.Ref[Any]`` allows any ghost. On a client, the property is None before the other
+    ghost has arrived and after it is gone.
     """
 else:
 
@@ -45,8 +45,8 @@ else:
         """A property of a ghost that is another ghost, or None: ``target: tw.Ref["Tank"] = None``.
 
         The target is a ghost class; write a string for a class that is declared later. Ghosts of derived
-        classes are allowed, and ``tw.Ref[Any]`` allows any ghost. On a client, the property is None until
-        the other ghost has arrived, and after that ghost is gone.
+        classes are allowed, and ``tw.Ref[Any]`` allows any ghost. On a client, the property is None before
+        the other ghost has arrived and after it is gone.
         """
 
         def __class_getitem__(cls, target: Any) -> Any:
@@ -60,7 +60,9 @@ _BARE = re.compile(r"\bRef\[\s*([A-Za-z_]\w*)\s*\]")
 
 
 def quote_later(cls: type, names: dict[str, Any]) -> None:
-    """Quotes the names of classes that are declared later, in references in string annotations."""
+    """In string annotations, changes ``Ref[Name]`` to ``Ref['Name']`` if the class ``Name`` is declared
+    later.
+    """
     module = vars(sys.modules[cls.__module__]) if cls.__module__ in sys.modules else {}
     known = {*names, *module, *vars(builtins), cls.__name__}
 
@@ -73,7 +75,9 @@ def quote_later(cls: type, names: dict[str, Any]) -> None:
 
 
 def number_type() -> FieldType:
-    """The field type of a reference: the network id of its ghost, or one bit without a ghost."""
+    """Returns the field type of a reference. It sends the network id of the ghost, or a single bit if there
+    is no ghost.
+    """
     return common_of(bits(32), (0,))
 
 
@@ -96,7 +100,9 @@ def shown(target: type | str) -> str:
 
 
 def targets_of(ghosts: list[tuple[type, Properties]]) -> list[list[tuple[int, list[bool]]]]:
-    """For each class the places of its references, each with the classes that it may lead to."""
+    """Returns, for each class, the places of its references. Each place comes with a list of bools: whether
+    the reference allows each class.
+    """
     return [
         [
             (place, _fitting(f"{class_.__name__}.{name}", declared.references[name], ghosts))

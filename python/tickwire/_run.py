@@ -32,18 +32,20 @@ MAX_LINGER = 60
 MAX_REASON_BYTES = 128
 
 BULK_STEP = 0.001
-"""Seconds between two steps while chunks are in flight. Sending them once a tick would fill the path's queues
-in bursts: 104 KB each at 60 ticks a second and 50 Mbit/s.
+"""Seconds between two steps while chunks are in flight. Sending chunks only once a tick would fill the path's
+queues in bursts. At 60 ticks a second and 50 Mbit/s, a burst would have 104 KB.
 """
 
 GATHER = 0.004
-"""The least seconds between two steps for arriving data, so that a busy server doesn't step too often."""
+"""The shortest time in seconds between two steps for arriving data, so that a busy server doesn't step too
+often.
+"""
 
 NAP = 0.25
 """The longest sleep in seconds, so that a loop with few ticks a second soon notices that it must end."""
 
 MAX_SELECTED = 1024
-"""The bound of file descriptors for ``select`` on POSIX."""
+"""On POSIX, ``select`` supports only file descriptors below this number."""
 
 LINGER_STEP = 0.01
 """Seconds between two steps of an endpoint that lingers; virtual seconds on a simulated network."""
@@ -74,18 +76,19 @@ def run(
     reason: str | None = None,
     empty_rate: float | None = None,
 ) -> Run[_I]:
-    """Runs a server, a client or a peer until the program ends. In each tick, the endpoint receives, the loop
-    yields the tick's number and inbox, and the endpoint sends what the loop's body queued.
+    """Runs a server, a client or a peer until the program ends. In each tick, the endpoint receives packets,
+    and the loop yields the tick's number and inbox. After the loop's body, the endpoint sends the queued
+    messages.
 
-    The loop ends at the first Ctrl-C, at SIGTERM (from ``docker stop`` or systemd), and when the endpoint
-    is closed. A client's loop ends after the inbox with its :class:`Disconnected`, and a peer's loop after
-    the inbox with its :class:`GameEnded`. At the end of the ``with`` block, queued messages are sent, the
-    other sides are disconnected properly and the endpoint is closed, even after an exception. A second
-    Ctrl-C interrupts at once.
+    The loop ends at the first Ctrl-C, at SIGTERM (from ``docker stop`` or systemd), and when the endpoint is
+    closed. A client's loop ends after the inbox with its :class:`Disconnected`, and a peer's loop after the
+    inbox with its :class:`GameEnded`. At the end of the ``with`` block, queued messages are sent, the other
+    sides are disconnected properly and the endpoint is closed, even after an exception. A second Ctrl-C
+    doesn't wait for the loop's body or for this closing: it raises KeyboardInterrupt at once.
 
     Ticks are due at multiples of ``1 / rate`` from the start, so they don't drift. If the body is too slow,
-    ticks are skipped, and the yielded numbers have gaps. Signals are handled only in the main thread,
-    within the block.
+    ticks are skipped, and the yielded numbers have gaps. Signals are handled only while the ``with`` block
+    runs, and only in the main thread.
 
     Between ticks, arriving packets are acked within 4 ms, and lost data is resent. The game gets messages
     in the next tick.
@@ -95,21 +98,22 @@ def run(
 
     Args:
         endpoint (Server | Client | Peer): the endpoint to run, with any :attr:`Tuning.driver`.
-        rate (float | None, default None): ticks per second, above 0 to 1,000,000; None: the protocol's
-            ``tick_rate``, or 60 if it has none.
+        rate (float | None, default None): ticks per second, above 0 and at most 1,000,000; None: the
+            protocol's ``tick_rate``, or 60 if it has none.
         health (str | int | tuple[str, int] | Lifecycle | None, default None): the address for HTTP health
-            checks, such as ``"127.0.0.1:8080"``, or a port of the loopback address. The answer is 200 while
-            ticks happen. It is 503 after 2 seconds without a tick, or after the duration of two ticks if this
-            is longer. Anyone who can reach the address gets an answer. Instead, you can give an object whose
-            ``tick()`` is called in each tick, such as the result of :func:`tickwire.fleet.agones.lifecycle`.
+            checks, such as ``"127.0.0.1:8080"``, or a port of the loopback address. The status of the answer
+            is 200 while ticks happen. It is 503 if no tick has happened for 2 seconds or for the duration of
+            two ticks, whichever is longer. Anyone who can reach the address gets an answer. Instead, you can
+            give an object whose ``tick()`` is called in each tick, such as the result of
+            :func:`tickwire.fleet.agones.lifecycle`.
         linger (float, default 0.0): the longest time in seconds, 0 to 60, to wait at the end for the other
             sides to receive everything, as in :meth:`Server.close`. A second Ctrl-C ends the wait.
         reason (str | None, default None): a text for the other sides, 1 to 128 bytes in UTF-8. Peers don't
             support it.
-        empty_rate (float | None, default None): a lower rate that saves CPU time while a server has no
-            clients, in ticks per second: above 0, and at most ``rate``. Ticks in between are skipped, so the
-            yielded numbers have gaps. When a client connects, a tick starts at once, unless a thread drives
-            the server. No effect on a simulated network.
+        empty_rate (float | None, default None): ticks per second while a server has no clients, above 0 and
+            at most ``rate``; None: always ``rate``. A low value saves CPU time. Ticks are then skipped, so
+            the yielded numbers have gaps. When a client connects, a tick starts at once, or within 0.25
+            seconds if a thread drives the server. The argument has no effect on a simulated network.
 
     Raises:
         ValueError, TypeError: an argument is invalid.
@@ -185,14 +189,16 @@ class Arrivals:
         return self._wait is not None
 
     def resume(self, *, rests: bool) -> None:
-        """Continues after a tick. Chunks are sent between ticks even if nothing arrives. Before a long
-        sleep, it asks the endpoint when its next packet is due.
+        """Prepares to sleep after a tick. If chunks are in flight or a long sleep follows, the next
+        :meth:`sleep` steps the endpoint at once and learns when its next packet is due.
         """
         if self._wait is not None and (rests or self._endpoint._moves_chunks):
             self._due = 0.0
 
     def sleep(self, longest: float) -> None:
-        """Sleeps until the next step, or for ``longest`` seconds."""
+        """Sleeps for at most ``longest`` seconds. If a step is due before that, wakes up and steps the
+        endpoint.
+        """
         if self._wait is None:
             time.sleep(longest)
             return
@@ -223,8 +229,9 @@ class Arrivals:
 
 
 def waiting(socket: int) -> Callable[[float], Any]:
-    """Returns a function that waits for the socket, at most the given seconds. It returns True if data has
-    arrived."""
+    """Returns a function that waits until the socket has data. The function gets the longest wait in seconds,
+    and returns a true value if data has arrived.
+    """
     if hasattr(select, "poll") and socket >= MAX_SELECTED:
         poll = select.poll()
         poll.register(socket, select.POLLIN)
@@ -301,8 +308,9 @@ class Loop(Generic[_I]):
             self._due = max(self._due, now + self._pause)
 
     def nap(self, *, steps: bool = True) -> float:
-        """Returns the seconds to sleep before the next call; 0 or less if the tick is due or the loop
-        should end. If nothing else steps the endpoint while chunks are in flight, this method does."""
+        """Returns the seconds to sleep before the next call; 0 or less if the tick is due or the loop should
+        end. With ``steps``, it also does the endpoint's work between ticks while chunks are in flight.
+        """
         wait = self._due - self._now()
         if wait <= 0 or self._stop.requested or self.endpoint.closed:
             return 0.0
@@ -318,8 +326,9 @@ class Loop(Generic[_I]):
         return min(wait, NAP)
 
     def say_goodbye(self, raised: type[BaseException] | None) -> None:
-        """Sends queued messages and begins to close the endpoint. It closes at once if the program is
-        interrupted."""
+        """Sends queued messages and starts to close the endpoint. If the program was interrupted, only
+        :meth:`end` closes the endpoint.
+        """
         self._stop.closing = True
         try:
             self._flush()
@@ -408,7 +417,7 @@ def check_health(health: Any) -> Any:
 
 
 def check_goodbye(endpoint: Any, linger: float, reason: str | None) -> dict[str, Any]:
-    """Checks, before the loop starts, the arguments that :meth:`Server.close` gets when it ends."""
+    """Checks the arguments for :meth:`Server.close` before the loop starts, and returns them."""
     check_number("linger", linger)
     if not 0 <= linger <= MAX_LINGER:
         raise ValueError(f"linger must be 0 to {MAX_LINGER} seconds, not {linger!r}")
@@ -440,15 +449,15 @@ Handler: TypeAlias = Callable[[int, FrameType | None], Any] | int
 
 
 class Stop:
-    """The handling of signals that ask the program to end, from :meth:`begin` to :meth:`end` in the main
-    thread.
+    """Handles signals that ask the program to end. It works between :meth:`begin` and :meth:`end`, and only
+    in the main thread.
     """
 
     _active: ClassVar[list[Stop]] = []
     """All active loops: one signal ends every loop of the main thread."""
     _before: ClassVar[dict[int, Handler]] = {}
     interrupted: ClassVar[bool] = False
-    """Whether Ctrl-C ended a loop, for the exit codes of commands."""
+    """Whether Ctrl-C ended a loop. This decides the exit code of commands."""
 
     def __init__(self) -> None:
         self.requested = False

@@ -56,8 +56,8 @@ def sequence_distance(a: int, b: int, /) -> int:
 
 
 class SequenceBuffer(Generic[_T]):
-    """A buffer that can hold a value for each of the newest ``capacity`` sequence numbers. The algorithm is
-    the rolling buffer of reliable 1.0.
+    """A buffer that can hold a value for each of the newest ``capacity`` sequence numbers (the window). The
+    algorithm is the rolling buffer of the C library ``reliable`` 1.0.
 
     ``buffer[sequence]``, ``sequence in buffer``, ``del``, ``len`` and iteration (sequences, oldest first)
     work as with a dict. To store a value, call :meth:`insert`: ``buffer[sequence] = value`` doesn't work,

@@ -83,7 +83,7 @@ def states_of(
     count: int,
     is_test: bool,
 ) -> StateArrays | Copies:
-    """Returns the storage of states for a number of frames, by the arguments of
+    """Returns an object that stores the states of ``count`` frames. The other arguments are from
     :class:`tickwire.rollback.Rollback` or :class:`tickwire.rollback.SyncTest`.
     """
     save, load, check = functions
@@ -131,13 +131,13 @@ class Copies:
         return None
 
     def sums(self, frame: int) -> tuple[list[str], list[int]]:
-        """The names of the fields and their checksums, before a frame."""
+        """Returns the names of the saved state's fields before a frame, and the fields' checksums."""
         found = self._find(frame)
         sums = found.sums if found else {}
         return list(sums), list(sums.values())
 
     def compare(self, frame: int) -> Save | None:
-        """Saves the state again, to compare it with the saved state before a frame."""
+        """Saves the state before a frame again, to compare both copies."""
         request = Save(frame, False)
         asked = self._fill(request)
         self._compared = request
@@ -176,8 +176,8 @@ class Copies:
 
 @final
 class TestedCopies(Copies):
-    """Copies of a sync test, which finds copies that the game changes. A copy that shares a list with the
-    game is always equal to the game's state.
+    """The copies of a sync test. It also finds copies that the game changes later. Comparing states can't
+    find them: if a copy shares a list with the game, both change together.
     """
 
     def __init__(self, *arguments: Any) -> None:
@@ -223,7 +223,8 @@ def _pickled(state: Any) -> dict[Any, bytes | None]:
 
 
 def arrays_of(state: Any) -> Iterator[tuple[str, Any, list[tuple[str, str | None, int, int]]]]:
-    """For each array: its name in errors, the array, and its fields with name, type, offset and size.
+    """Yields each array with its name in errors and a list of its fields. Each field has a name, a type, an
+    offset and a size.
 
     A field without a size is the whole array. A field without a type has the buffer's format.
     """

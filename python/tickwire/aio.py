@@ -30,20 +30,22 @@ def run(
     ``add_reader`` (all except Windows' default), packets that arrive between ticks are acked at once. The
     game gets their messages in the next tick.
 
-    The loop also ends when its task is cancelled. It then ends at once, whatever ``linger`` is.
+    The ``async for`` loop also ends when its task is cancelled. In this case, it doesn't wait for the other
+    sides, even with ``linger``.
 
     Args:
         endpoint (Server | Client | Peer): the endpoint to run, with any :attr:`Tuning.driver`.
-        rate (float | None, default None): ticks per second, above 0 to 1,000,000; None: the protocol's
-            ``tick_rate``, or 60 if it has none.
+        rate (float | None, default None): ticks per second, above 0 and at most 1,000,000; None: the
+            protocol's ``tick_rate``, or 60 if it has none.
         health (str | int | tuple[str, int] | Lifecycle | None, default None): the address for HTTP health
             checks, or an object whose ``tick()`` is called in each tick, as in :func:`tickwire.run`.
         linger (float, default 0.0): the longest time in seconds, 0 to 60, to wait at the end for the other
             sides to receive everything. The event loop runs meanwhile.
         reason (str | None, default None): a text for the other sides, 1 to 128 bytes in UTF-8. Peers don't
             support it.
-        empty_rate (float | None, default None): ticks per second while a server has no clients, above 0 to
-            ``rate``. When a client connects, a tick starts within 0.25 seconds.
+        empty_rate (float | None, default None): ticks per second while a server has no clients, above 0 and
+            at most ``rate``; None: always ``rate``. When a client connects, a tick starts within 0.25
+            seconds.
 
     Example::
 
@@ -124,7 +126,7 @@ class Watch:
             self._timer = self._loop.call_later(wait, self._wake)
 
     def check(self) -> None:
-        """Raises the error of a step, and stops if the endpoint is closed."""
+        """Raises the error of a failed step, if there was one. Stops stepping if the endpoint is closed."""
         if self._endpoint.closed:
             self.close()
         error, self._error = self._error, None

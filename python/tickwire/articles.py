@@ -1,8 +1,8 @@
-"""Parts to use alone, for your own protocols: sockets, bits, acks, chunks and more.
+"""Building blocks for your own protocols: sockets, bits, acks, chunks and more.
 
 They follow the articles of Gaffer On Games and the libraries serialize 1.0 and reliable 1.0. A game with a
-:class:`~tickwire.Server` and its clients doesn't need them. The parts are independent of each other. They
-have no clock: the time is an argument.
+:class:`~tickwire.Server` and its clients doesn't need them. The building blocks are independent of each
+other. They have no clock: you pass them the time.
 """
 
 from tickwire._core import (

@@ -1,4 +1,5 @@
-"""Many messages at once, through the buffer protocol: rows, and columns for NumPy.
+"""Classes and functions that handle many messages at once, as rows or as columns for NumPy. They use the
+buffer protocol.
 
 See ``docs/columns.md``.
 """

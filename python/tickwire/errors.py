@@ -1,10 +1,10 @@
 """The exceptions that Tickwire raises.
 
 Most errors are also builtin exceptions, so ``except ValueError`` works without an import from this module. An
-error reports a mistake of this program, and names the argument, its value and the allowed values. A peer's
-mistakes raise no errors: they are counted, or they end the peer's connection. If a peer has left, isn't
-connected or doesn't ack, methods return a false result. With ``Debugging(strict=True)``, they raise an error
-instead (:class:`ChannelFullError`, :class:`StaleClientError`, :class:`NotConnectedError`).
+error reports a mistake of this program, and names the argument, its value and the allowed values. Mistakes of
+the other side raise no errors: they are counted, or they end the connection. If the other side has left,
+isn't connected or doesn't ack, methods return a false result. With ``Debugging(strict=True)``, these methods
+raise an error instead (:class:`ChannelFullError`, :class:`StaleClientError`, :class:`NotConnectedError`).
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class FieldTypeError(FieldError, TypeError):
 
 
 class MessageTooLargeError(TickwireError, ValueError):
-    """An encoded message is larger than its channel, or its class's ``max_bytes``, allows."""
+    """An encoded message is larger than its channel or the ``max_bytes`` of its class allows."""
 
 
 class UnregisteredMessageError(TickwireError, TypeError):
@@ -149,7 +149,8 @@ class CallFailedError(CallError):
         """The name of the call."""
         self.reason = reason
         """``"failed"``: the function raised an exception or returned an invalid value; ``"refused"``: the
-        caller doesn't own the ghost; ``"gone"``: the ghost is gone.
+        caller doesn't own the first ghost among the arguments; ``"gone"``: a ghost among the arguments is
+        gone.
         """
         self.sentence = sentence
         """The reason in words."""
@@ -191,7 +192,7 @@ class SyncTestError(TickwireError, AssertionError):
 class StreamError(TickwireError, ValueError):
     """The bytes to read are invalid.
 
-    Don't catch this error in ``serialize``: it has to end the connection of the peer that sent the bytes.
+    Don't catch this error in ``serialize``: it has to end the connection of the side that sent the bytes.
     """
 
 

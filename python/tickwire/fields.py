@@ -1,4 +1,5 @@
-"""The types of fields in messages, calls and ghosts. A type decides the allowed values and their bits.
+"""The types of fields in messages, calls and ghosts. A type decides which values are allowed and how many
+bits they take.
 
 A type is an annotation, such as ``x: tw.u16``, or part of ``Annotated``, such as ``Annotated[str,
 tw.text(200)]``.

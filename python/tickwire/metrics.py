@@ -1,4 +1,5 @@
-"""Metrics of a server for Prometheus, through its standard client library (the extra ``metrics``).
+"""Metrics of a server for Prometheus. The package prometheus-client is required: ``pip install
+tickwire[metrics]``.
 
 ::
 
@@ -38,7 +39,7 @@ class ServerCollector(Collector):
     microseconds for each client.
 
     Args:
-        server: the server. A closed server has no metrics.
+        server: the server whose values are exported. A closed server has no metrics.
         name: the value of the label ``server``, which distinguishes several servers in one process; None: the
             server's address.
     """

@@ -1,4 +1,4 @@
-"""Ghosts: the server's world in every client.
+"""Ghosts: objects of the server's world that also appear in the clients.
 
 A server has a :class:`World`, and a client has a :class:`ClientWorld`. A :class:`WorldView` shows the world
 between two states. Annotations of a property choose the clients that get it (:data:`owner_only`) and the

@@ -18,14 +18,15 @@ class ChannelSettings:
     max_block_size: int = 262_144
     """Bytes of the largest block, 1 to 67,108,864."""
     block_fragment_size: int = 1024
-    """Bytes of a block that each packet carries."""
+    """On a reliable channel, a block is sent in fragments of this many bytes."""
     disable_blocks: bool = False
     """Whether the channel refuses blocks."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Profile:
-    """The settings that must be equal on both sides, in addition to messages and channels.
+    """The settings of a protocol that is compatible with yojimbo. Like the messages and channels, they must
+    be equal on both sides.
 
     :class:`tickwire.Protocol` raises TypeError or ValueError if a setting is out of its bounds.
     """
@@ -35,7 +36,7 @@ class Profile:
     max_packet_size: int = 8192
     """Bytes of the largest packet, 128 to 262,144."""
     packet_fragment_size: int = 1024
-    """Bytes of each fragment of a larger packet, 128 to 1,186."""
+    """Packets of more than 1,024 bytes are sent in fragments of this many bytes, 128 to 1,186."""
     fold_hash: bool = False
     """Whether to mix :attr:`tickwire.Protocol.hash` into the protocol's id.
 

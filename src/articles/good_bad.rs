@@ -11,8 +11,8 @@
 //!
 //! Promises: the same updates give the same modes. Refuses: to guess between updates; nothing changes but in one.
 
+use crate::limits::ConfigError;
 use crate::time::{Duration, Instant};
-use crate::transport::acks::ConfigError;
 
 /// The limits and times of [`GoodBad`].
 #[derive(Clone, Copy, Debug, PartialEq)]

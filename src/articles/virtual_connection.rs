@@ -32,12 +32,12 @@ pub use outcome::{VirtualCounters, VirtualDrop, VirtualEvent, VirtualSendError, 
 use core::net::SocketAddr;
 use std::collections::VecDeque;
 
-use crate::limits::MAX_PAYLOAD;
+use crate::limits::{ConfigError, MAX_PAYLOAD};
 use crate::rng::Rng;
 use crate::store::Datagrams;
 use crate::time::{Duration, Instant};
 use crate::transport::ack_endpoint::{AckEndpoint, AckEndpointConfig, Piece};
-use crate::transport::acks::{Acked, ConfigError, FullHeader, RttSampling};
+use crate::transport::acks::{Acked, FullHeader, RttSampling};
 use crate::transport::header::Header;
 use crate::transport::{PacketCounters, PacketStats};
 

@@ -21,10 +21,9 @@ pub(super) struct Arriving {
     /// The application's tables, as of its last tick.
     layout: Option<Layout>,
     tables: Vec<Table>,
-    /// Messages of types without a table.
+    /// Messages of types without a table, and of types whose rows reference the tail: these are split when they are
+    /// handed over.
     records: Messages,
-    /// Messages of types with a table whose rows reference the tail: they are split when they are handed over.
-    pointing: Messages,
     /// The destination of each message, in order of arrival.
     log: Vec<Seat>,
     bytes: usize,
@@ -44,7 +43,6 @@ struct Current {
     /// The lengths of the log and the records before it, and the bytes of the records.
     log: usize,
     records: (usize, usize),
-    pointing: (usize, usize),
     bytes: usize,
     /// The message being read: its record, if it has one, and the start of its body.
     record: Option<(Head, u16)>,
@@ -57,7 +55,6 @@ impl Arriving {
             layout: None,
             tables: Vec::new(),
             records: Messages::default(),
-            pointing: Messages::default(),
             log: Vec::new(),
             bytes: 0,
             tick: 0,
@@ -103,12 +100,11 @@ impl Arriving {
     fn hand_over(&mut self, inbox: &mut Inbox) {
         let Some(layout) = &self.layout else { return };
         if inbox.has_layout(layout) {
-            inbox.absorb(&mut self.records, &mut self.tables);
-            inbox.route(&mut self.pointing);
+            inbox.absorb(&mut self.records, &mut self.tables, layout.splits_records());
             return;
         }
         // The application's inbox has other tables now: route one by one, in order of arrival.
-        let (mut rows, mut records, mut pointing) = (vec![0..; self.tables.len()], 0.., 0..);
+        let (mut rows, mut records) = (vec![0..; self.tables.len()], 0..);
         for seat in &self.log {
             let message = match *seat {
                 Seat::Table(table) => layout.rows_of(table).and_then(|(size, message_type)| {
@@ -117,13 +113,11 @@ impl Arriving {
                     Some((head, message_type, body))
                 }),
                 Seat::Record => records.next().and_then(|index| self.records.get(index)),
-                Seat::Pointing => pointing.next().and_then(|index| self.pointing.get(index)),
                 Seat::Waits => None,
             };
             message.into_iter().for_each(|message| inbox.route_one(message));
         }
         self.records.clear();
-        self.pointing.clear();
         self.tables.clear();
     }
 
@@ -140,7 +134,6 @@ impl Arriving {
     fn reset(&mut self) {
         self.log.clear();
         self.records.clear();
-        self.pointing.clear();
         self.bytes = 0;
     }
 
@@ -148,7 +141,7 @@ impl Arriving {
     fn retain(&mut self, mut keep: impl FnMut(PeerHandle, u8) -> bool) {
         // For each table, and for the records.
         let mut kept: Vec<Vec<bool>> = vec![Vec::new(); self.tables.len()];
-        let (mut records, mut pointing) = (Vec::new(), Vec::new());
+        let mut records = Vec::new();
         self.log.retain(|seat| {
             let (whose, marks) = match *seat {
                 Seat::Table(table) => {
@@ -156,7 +149,6 @@ impl Arriving {
                     (self.tables[usize::from(table)].sender(marks.len()), marks)
                 }
                 Seat::Record => (self.records.sender(records.len()), &mut records),
-                Seat::Pointing => (self.pointing.sender(pointing.len()), &mut pointing),
                 Seat::Waits => return false,
             };
             let keeps = whose.is_none_or(|(peer, channel)| keep(peer, channel));
@@ -165,7 +157,6 @@ impl Arriving {
         });
         self.tables.iter_mut().zip(&kept).for_each(|(table, kept)| table.keep(kept));
         self.records.keep(&records);
-        self.pointing.keep(&pointing);
     }
 }
 
@@ -180,7 +171,6 @@ impl DirectTables for Arriving {
             now,
             log: self.log.len(),
             records: self.records.lengths(),
-            pointing: self.pointing.lengths(),
             bytes: self.bytes,
             ..Current::default()
         };
@@ -196,45 +186,42 @@ impl DirectTables for Arriving {
         // The game sees the low bits.
         let packet_sequence = packet_sequence as u16;
         let head = || Head { peer, received_at, key: 0, packet_sequence, missed: 0, channel };
-        let messages = match seat {
+        let body = match seat {
             Seat::Table(table) => {
                 let bytes = self.current.head.get_or_insert_with(|| head().bytes());
                 Head::set_channel(bytes, channel);
-                let rows = self.tables.get_mut(usize::from(table))?.begin(bytes);
-                self.log.push(seat);
-                return Some(rows);
+                self.tables.get_mut(usize::from(table))?.begin(bytes)
             }
-            Seat::Record => &mut self.records,
-            Seat::Pointing => &mut self.pointing,
+            Seat::Record => {
+                self.current.record = Some((head(), message_type));
+                self.current.body = self.records.lengths().1;
+                self.records.begin()
+            }
             Seat::Waits => return None,
         };
         self.log.push(seat);
-        self.current.record = Some((head(), message_type));
-        self.current.body = messages.lengths().1;
-        Some(messages.begin())
+        Some(body)
     }
 
     fn settle(&mut self) {
         let Current { record, body, .. } = &mut self.current;
         self.bytes += match self.log.last() {
             Some(Seat::Table(table)) => self.tables[usize::from(*table)].settle(),
-            Some(seat @ (Seat::Record | Seat::Pointing)) => {
-                let messages = if *seat == Seat::Record { &mut self.records } else { &mut self.pointing };
-                record.take().map_or(0, |(head, message_type)| messages.settle(&head, message_type, *body))
+            Some(Seat::Record) => {
+                record.take().map_or(0, |(head, kind)| self.records.settle(&head, kind, *body))
             }
             _ => 0,
         };
     }
 
     fn cut(&mut self) {
-        let Current { log, records, pointing, bytes, .. } = self.current;
+        let Current { log, records, bytes, .. } = self.current;
         for seat in self.log.drain(log.min(self.log.len())..) {
             if let Seat::Table(table) = seat {
                 self.tables[usize::from(table)].cut_last();
             }
         }
         self.records.cut(records);
-        self.pointing.cut(pointing);
         self.bytes = bytes;
     }
 

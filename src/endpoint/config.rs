@@ -1,18 +1,10 @@
 //! The settings of an endpoint.
 
-use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use super::incoming::ChunkLimits;
-use crate::netcode::{self, Key};
+use crate::netcode;
 use crate::transport::ConnectionConfig;
-
-/// The key of development mode, which has no login backend. Everybody knows it, so it keeps nobody out.
-pub const DEVELOPMENT_KEY: Key = *b"TICKWIRE DEVELOPMENT KEY, PUBLIC";
-
-/// The server's internal address in development tokens. A server can't know by which address a client dials it, so
-/// every server answers to this name too. Only clients with the key can use it.
-pub const DEVELOPMENT_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
 
 /// Settings of an endpoint that listens.
 #[derive(Clone)]

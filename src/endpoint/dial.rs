@@ -1,11 +1,9 @@
 //! A server that this endpoint dials, and how the connection to it ended.
 
-use core::net::SocketAddr;
-
 use super::PeerHandle;
 use super::event::{Event, LinkEvent};
-use super::reason::DisconnectReason;
-use crate::netcode::{self, ClientDisconnect, ClientState, Counters, Farewell, Refusal, Repeats, TokenUse};
+use super::reason::{ConnectionEnd, DisconnectReason};
+use crate::netcode::{self, ClientDisconnect, Farewell, Refusal, Repeats};
 use crate::store::Datagrams;
 use crate::time::Instant;
 use crate::transport::Protocol;
@@ -17,9 +15,9 @@ pub struct Dial {
     id: u64,
     pub(super) netcode: netcode::Client,
     slot: Option<u32>,
-    end: Option<(DisconnectReason, Option<Box<str>>)>,
+    end: Option<ConnectionEnd>,
     /// Why no way leads to the server, if the layer above has found that out.
-    fault: Option<(DisconnectReason, Box<str>)>,
+    fault: Option<ConnectionEnd>,
     /// The connection is over, and goodbyes with this farewell are repeated.
     repeats: Option<(Repeats, Vec<u8>)>,
 }
@@ -29,14 +27,9 @@ impl Dial {
         self.peer
     }
 
-    /// The state of the connection.
-    pub fn state(&self) -> ClientState {
-        self.netcode.state()
-    }
-
-    /// The address that is being dialled now.
-    pub fn server_address(&self) -> SocketAddr {
-        self.netcode.server_address()
+    /// The secure connection: its state and address, and how its token is used.
+    pub fn netcode(&self) -> &netcode::Client {
+        &self.netcode
     }
 
     /// Our slot on the server, while connected.
@@ -44,28 +37,14 @@ impl Dial {
         self.slot
     }
 
-    /// Why the connection ended, once it has.
-    pub fn disconnect_reason(&self) -> Option<DisconnectReason> {
-        self.end.as_ref().map(|(reason, _)| *reason)
-    }
-
-    /// The reason text from the application that ended the connection.
-    pub fn disconnect_detail(&self) -> Option<&str> {
-        self.end.as_ref().and_then(|(_, detail)| detail.as_deref())
+    /// How the connection ended, once it has.
+    pub fn end(&self) -> Option<&ConnectionEnd> {
+        self.end.as_ref()
     }
 
     /// Whether it has ended and all goodbyes were sent.
     pub fn is_over(&self) -> bool {
         self.end.is_some() && self.repeats.is_none()
-    }
-
-    /// How the token is used: updated from now on.
-    pub fn token_use(&self) -> TokenUse {
-        self.netcode.token_use()
-    }
-
-    pub fn counters(&self) -> &Counters {
-        self.netcode.counters()
     }
 
     pub(super) fn new(peer: PeerHandle, id: u64, netcode: netcode::Client) -> Self {
@@ -88,8 +67,8 @@ impl Dial {
             // A server whose connection is over may still repeat its goodbyes.
             netcode::ClientEvent::Disconnected { .. } if self.end.is_some() => None,
             netcode::ClientEvent::Disconnected { reason } => {
-                if let (ClientDisconnect::Unreachable, Some((reason, detail))) = (reason, self.fault.take()) {
-                    let (peer, detail) = (self.peer, Some(detail));
+                if let (ClientDisconnect::Unreachable, Some(fault)) = (reason, self.fault.take()) {
+                    let (peer, ConnectionEnd { reason, detail }) = (self.peer, fault);
                     return Some(LinkEvent::Down { peer, reason, answer: None, detail });
                 }
                 let detail = match reason {
@@ -114,7 +93,7 @@ impl Dial {
 
     /// No way leads to the server's address.
     pub(super) fn note_no_way(&mut self, now: Instant, reason: DisconnectReason, detail: String) {
-        self.fault = Some((reason, detail.into()));
+        self.fault = Some(ConnectionEnd { reason, detail: Some(detail.into()) });
         self.netcode.note_no_way(now);
         if !self.netcode.state().is_final() {
             // The token has another address.
@@ -142,8 +121,8 @@ impl Dial {
     }
 
     /// Notes how the connection ended, for later queries.
-    pub(super) fn note_end(&mut self, reason: DisconnectReason, detail: Option<Box<str>>) {
-        (self.slot, self.end) = (None, Some((reason, detail)));
+    pub(super) fn note_end(&mut self, end: ConnectionEnd) {
+        (self.slot, self.end) = (None, Some(end));
     }
 
     /// Tells the server that the connection is over: all goodbyes at once, or with a farewell that it understands, spread

@@ -2,9 +2,8 @@
 
 use core::fmt;
 
-use crate::netcode;
-use crate::transport::acks;
-use crate::transport::{self};
+use crate::limits::ConfigError;
+use crate::transport;
 
 /// Why a message can't be sent. Nothing was queued.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,16 +37,7 @@ pub enum BudgetError {
     // As `SendError::NotConnected`.
     NotConnected,
     /// A number is out of its bounds.
-    Config(acks::ConfigError),
-}
-
-/// Settings that an endpoint can't start with.
-#[derive(Clone, Debug, PartialEq)]
-pub enum ConfigError {
-    /// An error in the settings of the secure connection.
-    Netcode(netcode::ConfigError),
-    // An error in the settings of the transport.
-    Transport(acks::ConfigError),
+    Config(ConfigError),
 }
 
 impl fmt::Display for RoomError {
@@ -68,28 +58,27 @@ impl core::error::Error for RoomError {}
 const NOT_CONNECTED: &str = "the peer is not connected: wait for its Connected event, and drop its handle \
                              when its Disconnected event arrives";
 
-/// Implements `Display` and `Error` by the variants' own.
+/// Implements `Display` and `Error` by the variant that has an error of its own.
 macro_rules! error_of_parts {
-    ($Error:ident $(, $not_connected:ident)?: $($Part:ident from $From:ty),+) => {
+    ($Error:ident, $Part:ident from $From:ty) => {
         impl fmt::Display for $Error {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 match self {
-                    $($Error::$not_connected => f.write_str(NOT_CONNECTED),)?
-                    $($Error::$Part(error) => error.fmt(f),)+
+                    $Error::NotConnected => f.write_str(NOT_CONNECTED),
+                    $Error::$Part(error) => error.fmt(f),
                 }
             }
         }
 
         impl core::error::Error for $Error {}
 
-        $(impl From<$From> for $Error {
+        impl From<$From> for $Error {
             fn from(error: $From) -> Self {
                 $Error::$Part(error)
             }
-        })+
+        }
     };
 }
 
-error_of_parts!(SendError, NotConnected: Channel from transport::SendError);
-error_of_parts!(BudgetError, NotConnected: Config from acks::ConfigError);
-error_of_parts!(ConfigError: Netcode from netcode::ConfigError, Transport from acks::ConfigError);
+error_of_parts!(SendError, Channel from transport::SendError);
+error_of_parts!(BudgetError, Config from ConfigError);

@@ -1,4 +1,4 @@
-//! What fills payload channels while packets are composed: a layer above that has more to send than fits.
+//! Features that fill payload channels while packets are composed: they have more to send than fits.
 
 use super::PeerHandle;
 use crate::transport::Fill;

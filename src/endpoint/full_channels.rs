@@ -1,4 +1,4 @@
-//! Which of a peer's channels are full, and whether their messages get through.
+//! A peer's full channels, and whether their messages get through.
 //!
 //! A peer is judged by deliveries, in whatever order: over a very lossy line a channel may be full all the time
 //! although everything arrives. Two times are measured from the first refused message: how long nothing was

@@ -1,4 +1,4 @@
-//! How this side ends a connection: at once, or after the peer has what was queued for it.
+//! The end of a connection by this side: at once, or after the peer has what was queued for it.
 //!
 //! Promises: lingering ends at its deadline, whatever the peer does; meanwhile nothing more is taken from the
 //! application, and nothing of the peer is handed to it.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::PeerHandle;
 use super::table::{Head, Table};
 use crate::time::Instant;
-use crate::transport::{Block, Body, Connection, End, Protocol, Read, Received};
+use crate::transport::{Block, Body, Connection, End, Protocol, ReadPackets, Received};
 
 /// Bytes of texts and lists in tables above which no more messages are taken until the next tick: a cell has 32 bits
 /// for an offset, and leftovers need room too.
@@ -176,9 +176,8 @@ struct Tables {
 pub(super) enum Seat {
     /// The table with this number.
     Table(u16),
+    /// The records: it has no table, or its row references the tail.
     Record,
-    /// It has a table, and its row references the tail.
-    Pointing,
     /// It is no message of the game.
     Waits,
 }
@@ -192,6 +191,8 @@ pub(super) struct Layout {
     seats: Vec<Seat>,
     /// The row sizes of the tables, and their types.
     row_sizes: Vec<(usize, u16)>,
+    /// Some records have a table, and their rows reference the tail.
+    splits_records: bool,
 }
 
 impl Layout {
@@ -202,6 +203,10 @@ impl Layout {
     /// The row size and message type of a table.
     pub(super) fn rows_of(&self, table: u16) -> Option<(usize, u16)> {
         self.row_sizes.get(usize::from(table)).copied()
+    }
+
+    pub(super) fn splits_records(&self) -> bool {
+        self.splits_records
     }
 
     pub(super) fn seat(&self, message_type: u16) -> Seat {
@@ -318,6 +323,7 @@ impl Inbox {
         let places = self.tables.as_ref().map(|tables| tables.places.clone());
         let place_of =
             |number: usize| places.as_ref().and_then(|places| places.get(number).copied().flatten());
+        let mut splits_records = false;
         let mut row_sizes = vec![(0, 0); self.tables.as_ref().map_or(0, |tables| tables.tables.len())];
         let seats = (0u16..).zip(protocol.messages()).map(|(number, kind)| {
             let place = place_of(number.into());
@@ -326,12 +332,14 @@ impl Inbox {
                 (Body::Declared(schema), Some(place)) => {
                     row_sizes[place] = (schema.row_size(), number);
                     // At most as many as types.
-                    if schema.has_tail() { Seat::Pointing } else { Seat::Table(place as u16) }
+                    splits_records |= schema.has_tail();
+                    if schema.has_tail() { Seat::Record } else { Seat::Table(place as u16) }
                 }
                 _ => Seat::Record,
             }
         });
-        Layout { seats: seats.collect(), places, row_sizes }
+        let seats = seats.collect();
+        Layout { seats, places, row_sizes, splits_records }
     }
 
     /// Whether it has these tables.
@@ -339,9 +347,14 @@ impl Inbox {
         self.tables.as_ref().map(|tables| &tables.places) == layout.places.as_ref()
     }
 
-    /// Moves arrived messages to the end, from an inbox with the same tables.
-    pub(super) fn absorb(&mut self, records: &mut Messages, tables: &mut [Table]) {
-        self.game.absorb(records);
+    /// Moves arrived messages to the end, from an inbox with the same tables; with `split`, some of the records go into
+    /// tables.
+    pub(super) fn absorb(&mut self, records: &mut Messages, tables: &mut [Table], split: bool) {
+        if split {
+            self.route(records);
+        } else {
+            self.game.absorb(records);
+        }
         let own = self.tables.iter_mut().flat_map(|tables| &mut tables.tables);
         own.zip(tables).for_each(|(table, arrived)| table.absorb(arrived));
     }
@@ -376,7 +389,7 @@ impl Inbox {
     }
 
     /// Moves messages of the game to their destinations.
-    pub(super) fn route(&mut self, messages: &mut Messages) {
+    fn route(&mut self, messages: &mut Messages) {
         for record in messages.records.drain(..) {
             let body = &messages.arena[record.body.clone()];
             self.push(&record.head(), record.message_type, body, record.block);
@@ -419,7 +432,7 @@ impl Inbox {
         peer: PeerHandle,
         connection: &mut Connection,
         channels: usize,
-        read: Read,
+        read: ReadPackets,
     ) -> Result<(), End> {
         connection.handle_read(read, |connection| {
             self.take_from(peer, connection, channels);

@@ -76,7 +76,7 @@ pub(super) struct IncomingChunks {
     limits: ChunkLimits,
     store: Option<Box<dyn ChunkStore>>,
     pub(super) partial: PartialChunks,
-    events: VecDeque<(PeerHandle, ChunkEvent)>,
+    events: Vec<(PeerHandle, ChunkEvent)>,
 }
 
 /// One peer's chunks here.
@@ -96,7 +96,7 @@ pub(super) struct PeerChunkQuota {
 
 impl IncomingChunks {
     pub(super) fn new(limits: ChunkLimits) -> Self {
-        IncomingChunks { limits, store: None, partial: PartialChunks::default(), events: VecDeque::new() }
+        IncomingChunks { limits, store: None, partial: PartialChunks::default(), events: Vec::new() }
     }
 
     pub(super) fn set_store(&mut self, store: Box<dyn ChunkStore>) {
@@ -137,7 +137,7 @@ impl IncomingChunks {
                 }
                 ChunkEvent::Sent { .. } | ChunkEvent::NotSent { .. } => {}
             }
-            self.events.push_back((peer, event));
+            self.events.push((peer, event));
         }
         let chunks = connection.chunks_mut();
         while let Some(offer) = quota.waiting.front().filter(|offer| chunks.is_in_line(offer.id)) {
@@ -201,22 +201,12 @@ impl IncomingChunks {
     /// Drops a peer's incoming chunks, which the application must not see. The outcomes of outgoing chunks stay,
     /// because their sender waits for them.
     pub(super) fn drop_peer(&mut self, peer: PeerHandle) {
-        let came_in = |event: &ChunkEvent| {
-            matches!(
-                event,
-                ChunkEvent::Received { .. } | ChunkEvent::NotReceived { .. } | ChunkEvent::Offered(_)
-            )
-        };
-        self.events.retain(|(of, event)| *of != peer || !came_in(event));
+        self.events.retain(|(of, event)| *of != peer || is_of_outgoing(event));
     }
 
     /// Takes the outcomes of outgoing chunks; events of incoming ones stay.
     pub(super) fn take_sent_events(&mut self, out: &mut Vec<(PeerHandle, ChunkEvent)>) {
-        let ours = |event: &ChunkEvent| matches!(event, ChunkEvent::Sent { .. } | ChunkEvent::NotSent { .. });
-        let (sent, rest): (VecDeque<_>, _) =
-            core::mem::take(&mut self.events).into_iter().partition(|(_, event)| ours(event));
-        self.events = rest;
-        out.extend(sent);
+        out.extend(self.events.extract_if(.., |(_, event)| is_of_outgoing(event)));
     }
 
     /// Whether there are events that the application hasn't taken.
@@ -235,15 +225,13 @@ impl IncomingChunks {
         out: &mut Vec<(PeerHandle, ChunkEvent)>,
         is_announced: impl Fn(PeerHandle) -> bool,
     ) {
-        if self.events.iter().all(|(peer, _)| is_announced(*peer)) {
-            return out.extend(self.events.drain(..));
-        }
-        let events = core::mem::take(&mut self.events).into_iter();
-        let (announced, waiting): (VecDeque<_>, VecDeque<_>) =
-            events.partition(|(peer, _)| is_announced(*peer));
-        self.events = waiting;
-        out.extend(announced);
+        out.extend(self.events.extract_if(.., |(peer, _)| is_announced(*peer)));
     }
+}
+
+/// Whether it is the outcome of an outgoing chunk.
+fn is_of_outgoing(event: &ChunkEvent) -> bool {
+    matches!(event, ChunkEvent::Sent { .. } | ChunkEvent::NotSent { .. })
 }
 
 impl PeerChunkQuota {

@@ -40,7 +40,7 @@ impl Links {
     ) -> PeerHandle {
         if let Some(old) = self.dials.iter_mut().find(|dial| dial.is_over() && is_free(dial.peer)) {
             let peer = PeerHandle { generation: old.peer.generation.wrapping_add(1), ..old.peer };
-            self.replaced.add(old.counters());
+            self.replaced.add(old.netcode.counters());
             *old = Dial::new(peer, id, netcode);
             return peer;
         }
@@ -84,7 +84,7 @@ impl Links {
             let (number, payload) = dial.netcode.handle_datagram(now, from, datagram, out)?;
             return Some((dial.peer, number, payload));
         }
-        match self.listener.as_mut()?.handle_datagram_of(now, unix, from, datagram, out, claimed) {
+        match self.listener.as_mut()?.handle_datagram(now, unix, from, datagram, out, claimed) {
             Received::Payload { client, number, payload } => Some((client, number, payload)),
             Received::Nothing => None,
         }
@@ -227,7 +227,8 @@ impl Links {
     /// Drops of all connections.
     pub(super) fn counters(&self) -> Counters {
         let mut sum = self.listener.as_ref().map_or_else(Counters::default, |it| it.counters().clone());
-        self.dials.iter().map(Dial::counters).chain([&self.replaced]).for_each(|counters| sum.add(counters));
+        let dials = self.dials.iter().map(|dial| dial.netcode.counters());
+        dials.chain([&self.replaced]).for_each(|counters| sum.add(counters));
         sum
     }
 }

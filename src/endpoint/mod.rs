@@ -5,6 +5,7 @@
 
 mod arriving;
 mod config;
+mod development;
 mod dial;
 mod error;
 mod event;
@@ -25,9 +26,10 @@ mod stats;
 mod table;
 mod transfers;
 
-pub use config::{ClientConfig, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, ServerConfig};
+pub use config::{ClientConfig, ServerConfig};
+pub use development::{DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, Development, development_names};
 pub use dial::Dial;
-pub use error::{BudgetError, ConfigError, RoomError, SendError};
+pub use error::{BudgetError, RoomError, SendError};
 pub use event::Event;
 pub use feature::Feature;
 pub use full_channels::{DEFAULT_STALLED_TIMEOUT, MAX_STALLED_TIMES};
@@ -35,8 +37,8 @@ pub use goodbye::{Detail, DetailError, Goodbye, MAX_LINGER};
 pub use host::Host;
 pub use inbox::{Gap, Inbox, Messages, Record};
 pub use incoming::{ChunkLimits, ChunkStore};
-pub use reason::DisconnectReason;
-pub use reconnect::{Attempt, ConnectionEnd, ReconnectConfig, Reconnector, TokenAnswer};
+pub use reason::{ConnectionEnd, DisconnectReason};
+pub use reconnect::{Attempt, ReconnectConfig, Reconnector, TokenAnswer};
 pub use rooms::{PeerRoom, Rooms, ToRoom};
 pub use stats::{ConnectionCounters, PeerStats};
 pub use table::{HEAD, HEAD_BYTES, HeadColumn, Table, stride};

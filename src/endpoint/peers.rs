@@ -6,7 +6,7 @@ use super::PeerHandle;
 use super::full_channels::FullChannels;
 use super::goodbye::Closing;
 use super::incoming::PeerChunkQuota;
-use super::schedule::{News, Pace, Schedule, Visited};
+use super::schedule::{News, Pace, Schedule, Visit};
 use crate::netcode::Farewell;
 use crate::store::prefetch;
 use crate::time::Instant;
@@ -180,12 +180,7 @@ impl Peers {
     }
 
     /// Visits the peers that have something to do now, by slot. The callback asks a connection for packets.
-    pub(super) fn visit_due(
-        &mut self,
-        now: Instant,
-        pace: Pace,
-        mut visit: impl FnMut(&mut Peer) -> Visited,
-    ) {
+    pub(super) fn visit_due(&mut self, now: Instant, pace: Pace, mut visit: impl FnMut(&mut Peer) -> Visit) {
         let slots = &mut self.slots;
         self.schedule.visit_due(now, pace, |slot, ahead| {
             let [next, then] = ahead.map(|slot| slots.get(slot?)?.as_ref());

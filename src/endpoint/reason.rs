@@ -48,6 +48,14 @@ pub enum DisconnectReason {
     Desync,
 }
 
+/// How a connection or a dial ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConnectionEnd {
+    pub reason: DisconnectReason,
+    /// The text from the application that ended it.
+    pub detail: Option<Box<str>>,
+}
+
 /// The reason on this side for an end, given what a plain close by the peer means here.
 pub(super) fn reason_of(end: &End, closed: DisconnectReason) -> DisconnectReason {
     match end {
@@ -57,7 +65,7 @@ pub(super) fn reason_of(end: &End, closed: DisconnectReason) -> DisconnectReason
         End::ByPeer(CloseReason::TimedOut) => DisconnectReason::TimedOut,
         End::ByPeer(CloseReason::Stalled) => DisconnectReason::Stalled,
         End::ByPeer(CloseReason::Mismatch) | End::Mismatch => DisconnectReason::ProtocolMismatch,
-        End::Violation(Violation::Yojimbo(fault)) => match fault.kind() {
+        End::Violation(Violation::Yojimbo(fault)) => match fault.kind {
             FaultKind::ReadPacketFailed => DisconnectReason::ReadPacketFailed,
             FaultKind::FailedToSerialize => DisconnectReason::FailedToSerialize,
             FaultKind::Desync => DisconnectReason::Desync,

@@ -1,9 +1,9 @@
-//! When a client dials again after its connection was lost, sans-IO: decisions only, which a driver carries out.
+//! Decides when a client dials again after its connection was lost, sans-IO: a driver carries the decisions out.
 //!
 //! Promises: delays double up to a bound and are the same for the same seed; an end that somebody meant, such as a kick,
 //! is final; nothing follows the final end.
 
-use super::reason::DisconnectReason;
+use super::reason::{ConnectionEnd, DisconnectReason};
 use crate::rng::Rng;
 use crate::time::{Duration, Instant};
 
@@ -35,9 +35,6 @@ impl ReconnectConfig {
         give_up_after: None,
     };
 }
-
-/// The reason and the text of an end.
-pub type ConnectionEnd = (DisconnectReason, Option<Box<str>>);
 
 /// What came of asking for the connect token of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,7 +129,7 @@ impl Reconnector {
 
     /// The connection ended, or the dial failed; returns the next attempt, or None if that end is final.
     pub fn note_end(&mut self, now: Instant, end: ConnectionEnd) -> Option<Attempt> {
-        let reason = end.0;
+        let reason = end.reason;
         self.last = Some(end);
         if self.phase == Phase::Over || !is_passing(reason) {
             self.stop();
@@ -202,7 +199,7 @@ impl Reconnector {
     pub fn end(&mut self, reason: DisconnectReason) -> bool {
         let is_last = self.is_waiting();
         if is_last {
-            self.last = Some((reason, None));
+            self.last = Some(ConnectionEnd { reason, detail: None });
         }
         self.stop();
         is_last
@@ -242,7 +239,7 @@ impl Reconnector {
 mod tests {
     use super::*;
 
-    const LOST: ConnectionEnd = (DisconnectReason::TimedOut, None);
+    const LOST: ConnectionEnd = ConnectionEnd { reason: DisconnectReason::TimedOut, detail: None };
 
     fn config() -> ReconnectConfig {
         ReconnectConfig {
@@ -337,7 +334,10 @@ mod tests {
         assert!(!linked.end(DisconnectReason::Kicked) && linked.last_end().is_none());
         let mut waiting = Reconnector::waiting(config(), 1, at(0));
         assert!(waiting.end(DisconnectReason::Kicked) && waiting.is_over());
-        assert_eq!(waiting.last_end(), Some(&(DisconnectReason::Kicked, None)));
+        assert_eq!(
+            waiting.last_end(),
+            Some(&ConnectionEnd { reason: DisconnectReason::Kicked, detail: None })
+        );
     }
 
     #[test]
@@ -353,7 +353,7 @@ mod tests {
         ];
         for reason in meant {
             let mut client = Reconnector::new(config(), 1, at(0));
-            assert_eq!(client.note_end(at(1), (reason, None)), None);
+            assert_eq!(client.note_end(at(1), ConnectionEnd { reason, detail: None }), None);
             assert!(client.is_over() && !client.poll(at(100)));
         }
     }

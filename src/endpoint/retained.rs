@@ -7,14 +7,14 @@ use crate::transport::{Message, SendOptions};
 
 /// The kept values of one channel.
 #[derive(Debug, Default)]
-struct Kept {
+struct ChannelValues {
     values: BTreeMap<u32, (Message, SendOptions)>,
     bytes: usize,
 }
 
 /// The kept values of all channels.
 #[derive(Debug, Default)]
-pub(super) struct Retained(BTreeMap<usize, Kept>);
+pub(super) struct Retained(BTreeMap<usize, ChannelValues>);
 
 fn size(message: &Message) -> usize {
     message.encoded.max_bits().div_ceil(8)

@@ -14,20 +14,20 @@ use crate::time::Instant;
 use crate::transport::{Message, SendOptions};
 
 #[derive(Debug, Default)]
-struct Inside {
+struct RoomState {
     members: BTreeSet<PeerHandle>,
     retained: Retained,
 }
 
 /// A room. It ends with its last copy.
 #[derive(Clone, Debug, Default)]
-pub struct PeerRoom(Arc<Mutex<Inside>>);
+pub struct PeerRoom(Arc<Mutex<RoomState>>);
 
 /// The rooms of an endpoint.
 #[derive(Debug, Default)]
 pub struct Rooms {
     everybody: PeerRoom,
-    others: Vec<Weak<Mutex<Inside>>>,
+    others: Vec<Weak<Mutex<RoomState>>>,
 }
 
 /// Messages to a room.
@@ -74,7 +74,7 @@ impl Rooms {
 }
 
 impl PeerRoom {
-    fn inside(&self) -> MutexGuard<'_, Inside> {
+    fn inside(&self) -> MutexGuard<'_, RoomState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -1,4 +1,4 @@
-//! Which peers have something to do or to report: what each tick and each wake asks of them. Kept apart from the peers,
+//! The schedule of the peers: it knows which of them have something to do or to report. Kept apart from the peers,
 //! which are far from the processor's cache when there are many and most are idle.
 //!
 //! Promises: only peers that changed, or whose time has come, are visited, by slot in rising order. A peer that was
@@ -41,7 +41,7 @@ struct Marks {
 
 /// What a visit found out about a peer.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Visited {
+pub(super) struct Visit {
     /// When it has something to do again at this pace; ZERO for at once.
     pub(super) next: Instant,
     /// The kinds of [`News`] that wait.
@@ -121,7 +121,7 @@ impl Schedule {
         &mut self,
         now: Instant,
         pace: Pace,
-        mut visit: impl FnMut(usize, [Option<usize>; 2]) -> Option<Visited>,
+        mut visit: impl FnMut(usize, [Option<usize>; 2]) -> Option<Visit>,
     ) {
         let (this, other) = (pace as usize, 1 - pace as usize);
         self.mark_late(now, this);
@@ -243,7 +243,7 @@ mod tests {
                 if let Some(other) = other {
                     expected[slot][1 - pace as usize] = other;
                 }
-                Some(Visited { next, news: 0, other })
+                Some(Visit { next, news: 0, other })
             });
             assert_eq!(visited, due, "{pace:?} at {millis}");
             visits += visited.len();

@@ -1,4 +1,4 @@
-//! Who may have a client slot: requests, challenges, responses.
+//! The admission to client slots: requests, challenges, responses.
 //!
 //! Promises: only the holder of a valid, unexpired, unconsumed token for this server who has proven its address is
 //! admitted; anyone else gets at most one datagram in answer, smaller than its own. The cost of half-open
@@ -148,8 +148,9 @@ impl Admission {
 
     /// Whether the address shows another protocol, which the client may be told.
     fn is_of_another_protocol(&self, address: SocketAddr) -> bool {
-        let spoken = self.config.spoken.as_ref().filter(|_| self.config.explains);
-        spoken.is_some_and(|spoken| hash_in(address).is_some_and(|hash| hash != spoken.hash))
+        let upper_protocol = self.config.upper_protocol.as_ref().filter(|_| self.config.explains);
+        upper_protocol
+            .is_some_and(|upper_protocol| hash_in(address).is_some_and(|hash| hash != upper_protocol.hash))
     }
 
     /// Judges a token's claimed expiry against the clock.
@@ -317,7 +318,8 @@ impl Admission {
         // The others were charged before they were opened.
         let charged = reason != DropReason::WrongProtocol || self.source_limit.charge(now, to);
         if let Some(nonce) = nonce_of(datagram).filter(|_| charged) {
-            let note = self.config.spoken.as_ref().map_or(&[][..], |spoken| &spoken.note);
+            let note =
+                self.config.upper_protocol.as_ref().map_or(&[][..], |upper_protocol| &upper_protocol.note);
             out.push_with(to, |arena| refusal.write(&nonce, note, arena));
         }
     }

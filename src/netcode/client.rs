@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 use super::address::same_endpoint;
 use super::challenge::CHALLENGE_TOKEN_BYTES;
 use super::client_state::{ClientDisconnect, ClientEvent, ClientState};
-use super::config::{ClientConfig, ConfigError};
+use super::config::ClientConfig;
 use super::drops::{Counters, DropReason};
 use super::explanation::{EXPLANATION_PREFIX, Refusal};
 use super::packet::{self, Body, Header, Kind, Request};
@@ -23,6 +23,7 @@ use super::replay::{REPLAY_WINDOW, ReplayWindow};
 use super::sealer::{DISCONNECT_REPEATS, SEND_INTERVAL, Sealer, SendError, check_payload};
 use super::token::ConnectToken;
 use super::token_use::TokenUse;
+use crate::limits::ConfigError;
 use crate::store::Datagrams;
 use crate::time::{Duration, Instant};
 

@@ -1,11 +1,10 @@
 //! The settings of servers and clients, with their bounds.
 
-use core::fmt;
 use core::net::SocketAddr;
 
 use super::crypto::Key;
-use super::explanation::Spoken;
-use crate::limits::MAX_CLIENT_SLOTS;
+use super::explanation::UpperProtocol;
+use crate::limits::{ConfigError, MAX_CLIENT_SLOTS};
 use crate::time::Duration;
 
 /// The minimum of half-open connections and remembered tokens in the defaults of a small server.
@@ -41,7 +40,7 @@ pub struct ServerConfig {
     pub explains: bool,
     /// The protocol of the layers above. With [`ServerConfig::explains`], clients whose token names another one
     /// ([`hash_address`](super::hash_address)) are refused and told this.
-    pub spoken: Option<Spoken>,
+    pub upper_protocol: Option<UpperProtocol>,
     /// Most clients that may be about to answer a challenge.
     pub half_open_capacity: usize,
     /// Most tokens remembered until they expire; more than this in one lifetime are refused.
@@ -66,26 +65,18 @@ impl ServerConfig {
             clock_skew: Duration::ZERO,
             replace_duplicates: true,
             explains: false,
-            spoken: None,
+            upper_protocol: None,
             half_open_capacity: max_clients.saturating_mul(4).max(MIN_HALF_OPEN),
             token_history_capacity: max_clients.saturating_mul(8).max(MIN_TOKEN_HISTORY),
         }
     }
 
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
-        if !(1..=MAX_CLIENT_SLOTS).contains(&self.max_clients) {
-            return Err(ConfigError::MaxClients(self.max_clients));
-        }
-        if self.public_addresses.is_empty() {
-            return Err(ConfigError::NoPublicAddress);
-        }
-        if self.half_open_capacity == 0 {
-            return Err(ConfigError::NoHalfOpen);
-        }
-        if self.token_history_capacity == 0 {
-            return Err(ConfigError::NoTokenHistory);
-        }
-        Ok(())
+        ConfigError::within("max_clients", self.max_clients, 1, MAX_CLIENT_SLOTS)?;
+        let at_least_one = |field, count: usize| ConfigError::unless(count > 0, field, count, "at least 1");
+        at_least_one("number of public_addresses", self.public_addresses.len())?;
+        at_least_one("half_open_capacity", self.half_open_capacity)?;
+        at_least_one("token_history_capacity", self.token_history_capacity)
     }
 }
 
@@ -107,47 +98,8 @@ impl ClientConfig {
     }
 
     pub(crate) fn check(&self, token_protocol_id: u64) -> Result<(), ConfigError> {
-        if self.protocol_id != token_protocol_id {
-            return Err(ConfigError::ProtocolId { ours: self.protocol_id, token: token_protocol_id });
-        }
-        Ok(())
+        let (ours, theirs) = (self.protocol_id, token_protocol_id);
+        let bound = format!("for the client's protocol, whose id is {ours:#x}");
+        ConfigError::unless(ours == theirs, "the token", format_args!("for {theirs:#x}"), bound)
     }
 }
-
-/// Why a configuration is invalid.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ConfigError {
-    MaxClients(usize),
-    /// No token could name this server.
-    NoPublicAddress,
-    NoHalfOpen,
-    NoTokenHistory,
-    /// The token is for another game or version.
-    ProtocolId {
-        /// The configured protocol id.
-        ours: u64,
-        /// The token's protocol id.
-        token: u64,
-    },
-}
-
-impl fmt::Display for ConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            ConfigError::MaxClients(n) => {
-                write!(f, "max_clients must be 1 to {MAX_CLIENT_SLOTS}, not {n}")
-            }
-            ConfigError::NoPublicAddress => {
-                write!(f, "public_addresses must name at least 1 address, not 0")
-            }
-            ConfigError::NoHalfOpen => write!(f, "half_open_capacity must be at least 1, not 0"),
-            ConfigError::NoTokenHistory => write!(f, "token_history_capacity must be at least 1, not 0"),
-            ConfigError::ProtocolId { ours, token } => write!(
-                f,
-                "the token must be for the client's protocol, whose id is {ours:#x}, not for {token:#x}"
-            ),
-        }
-    }
-}
-
-impl core::error::Error for ConfigError {}

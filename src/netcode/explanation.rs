@@ -45,7 +45,7 @@ pub(crate) fn hash_in(address: SocketAddr) -> Option<u64> {
 
 /// The protocol of the layers above, which a server in development mode may reveal.
 #[derive(Clone, Debug)]
-pub struct Spoken {
+pub struct UpperProtocol {
     /// Two sides with other hashes can't talk.
     pub hash: u64,
     /// For a client with another one: at most [`MAX_NOTE_BYTES`]; the rest isn't sent.

@@ -85,67 +85,51 @@ pub(crate) struct Leaver {
     /// The keep-alive that must come before, for a client that may not know yet that it is connected.
     pub(crate) introduction: Option<[u8; KEEP_ALIVE_BODY_BYTES]>,
     pub(crate) farewell: Option<Farewell>,
-}
-
-struct Parting {
-    leaver: Leaver,
-    repeats: Repeats,
+    pub(crate) repeats: Repeats,
 }
 
 #[derive(Default)]
 pub(crate) struct LeavingList {
-    entries: Vec<Parting>,
+    leavers: Vec<Leaver>,
 }
 
 impl LeavingList {
-    /// Notifies a client once now; the repeats follow from [`LeavingList::update`].
-    pub(crate) fn add(&mut self, now: Instant, leaver: Leaver, out: &mut Datagrams) {
-        let mut entry = Parting { leaver, repeats: Repeats::new(now, Instant::NEVER) };
-        if self.entries.len() >= CAPACITY {
-            entry.send_all(out);
+    /// Notifies a client with [`LeavingList::update`] from now on; until then its farewell can be set.
+    pub(crate) fn add(&mut self, mut leaver: Leaver, out: &mut Datagrams) {
+        if self.leavers.len() >= CAPACITY {
+            leaver.send_all(out);
         } else {
-            entry.send_due(now, out);
-            self.entries.push(entry);
-        }
-    }
-
-    /// Like [`LeavingList::add`], but starts with [`LeavingList::update`], so that its farewell can still be set.
-    pub(crate) fn add_later(&mut self, now: Instant, leaver: Leaver, out: &mut Datagrams) {
-        let mut entry = Parting { leaver, repeats: Repeats::new(now, Instant::NEVER) };
-        if self.entries.len() >= CAPACITY {
-            entry.send_all(out);
-        } else {
-            self.entries.push(entry);
+            self.leavers.push(leaver);
         }
     }
 
     /// Sets the farewell of a client that is still being notified.
     pub(crate) fn set_farewell(&mut self, client: ClientHandle, farewell: Farewell) {
         // The last ones were added last.
-        let mut entries = self.entries.iter_mut().rev().map(|entry| &mut entry.leaver);
-        if let Some(leaver) = entries.find(|leaver| leaver.client == client) {
+        if let Some(leaver) = self.leavers.iter_mut().rev().find(|leaver| leaver.client == client) {
             leaver.farewell = Some(farewell);
         }
     }
 
     /// Sends the repeats that are due: at most one a client.
     pub(crate) fn update(&mut self, now: Instant, out: &mut Datagrams) {
-        self.entries.iter_mut().for_each(|entry| entry.send_due(now, out));
-        self.entries.retain(|entry| !entry.repeats.is_over());
+        self.leavers.iter_mut().for_each(|leaver| leaver.send_due(now, out));
+        self.leavers.retain(|leaver| !leaver.repeats.is_over());
     }
 
     /// Sends all repeats at once and forgets everybody.
     pub(crate) fn flush(&mut self, out: &mut Datagrams) {
-        self.entries.drain(..).for_each(|mut entry| entry.send_all(out));
+        self.leavers.drain(..).for_each(|mut leaver| leaver.send_all(out));
     }
 
     pub(crate) fn next_deadline(&self) -> Instant {
-        self.entries.iter().map(|entry| entry.repeats.next()).min().unwrap_or(Instant::NEVER)
+        self.leavers.iter().map(|leaver| leaver.repeats.next()).min().unwrap_or(Instant::NEVER)
     }
 }
 
-impl Parting {
-    fn send_due(&mut self, now: Instant, out: &mut Datagrams) {
+impl Leaver {
+    /// Sends the goodbye that is due, if one is.
+    pub(crate) fn send_due(&mut self, now: Instant, out: &mut Datagrams) {
         let due = self.repeats.take_due(now);
         self.send(due, out);
     }
@@ -156,7 +140,7 @@ impl Parting {
     }
 
     fn send(&mut self, goodbyes: Range<u32>, out: &mut Datagrams) {
-        let Leaver { address, sealer, introduction, farewell, .. } = &mut self.leaver;
+        let Leaver { address, sealer, introduction, farewell, .. } = self;
         for i in goodbyes {
             if let Some(keep_alive) = introduction {
                 sealer.send(*address, Kind::KeepAlive, keep_alive, out);
@@ -178,13 +162,20 @@ mod tests {
             sealer: Sealer::new(1, [0; 32], 0),
             introduction: None,
             farewell: None,
+            repeats: Repeats::new(Instant::ZERO, Instant::NEVER),
         }
+    }
+
+    /// Adds a client whose first goodbye goes at once.
+    fn add(list: &mut LeavingList, mut leaver: Leaver, out: &mut Datagrams) {
+        leaver.send_due(Instant::ZERO, out);
+        list.add(leaver, out);
     }
 
     #[test]
     fn goodbyes_are_spread_over_time() {
         let (mut list, mut out) = (LeavingList::default(), Datagrams::new());
-        list.add(Instant::ZERO, leaver(), &mut out);
+        add(&mut list, leaver(), &mut out);
         assert_eq!(out.len(), 1);
         for ms in 0..135 {
             list.update(Instant::from_millis(ms), &mut out);
@@ -199,7 +190,7 @@ mod tests {
         let kinds = |understood| {
             let (mut list, mut out) = (LeavingList::default(), Datagrams::new());
             let farewell = Some(Farewell { payload: vec![7; 9], understood });
-            list.add(Instant::ZERO, Leaver { farewell, ..leaver() }, &mut out);
+            add(&mut list, Leaver { farewell, ..leaver() }, &mut out);
             list.flush(&mut out);
             // The kind is in the lower half of the first byte.
             out.iter().map(|(_, datagram)| datagram[0] & 0xF).collect::<Vec<_>>()
@@ -211,12 +202,12 @@ mod tests {
     #[test]
     fn beyond_the_capacity_nobody_waits() {
         let (mut list, mut out) = (LeavingList::default(), Datagrams::new());
-        (0..CAPACITY).for_each(|_| list.add(Instant::ZERO, leaver(), &mut out));
+        (0..CAPACITY).for_each(|_| add(&mut list, leaver(), &mut out));
         assert_eq!(out.len(), CAPACITY);
-        list.add(Instant::ZERO, leaver(), &mut out);
-        assert_eq!((out.len(), list.entries.len()), (CAPACITY + 10, CAPACITY));
+        add(&mut list, leaver(), &mut out);
+        assert_eq!((out.len(), list.leavers.len()), (CAPACITY + 10, CAPACITY));
         list.flush(&mut out);
-        assert_eq!((out.len(), list.entries.len()), (10 * (CAPACITY + 1), 0));
+        assert_eq!((out.len(), list.leavers.len()), (10 * (CAPACITY + 1), 0));
     }
 
     #[test]

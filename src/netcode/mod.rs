@@ -54,10 +54,10 @@ mod token_use;
 
 pub use client::Client;
 pub use client_state::{ClientDisconnect, ClientEvent, ClientState};
-pub use config::{ClientConfig, ConfigError, ServerConfig};
+pub use config::{ClientConfig, ServerConfig};
 pub use crypto::Key;
 pub use drops::{Counters, DropReason};
-pub use explanation::{MAX_NOTE_BYTES, Refusal, Spoken, hash_address};
+pub use explanation::{MAX_NOTE_BYTES, Refusal, UpperProtocol, hash_address};
 pub use leaving::{Farewell, Repeats};
 pub use sealer::{DISCONNECT_REPEATS, SEND_INTERVAL, SendError};
 pub use server::Server;

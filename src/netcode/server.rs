@@ -10,15 +10,16 @@ use std::collections::VecDeque;
 
 use super::USER_DATA_BYTES;
 use super::admission::Admission;
-use super::config::{ConfigError, ServerConfig};
+use super::config::ServerConfig;
 use super::drops::{Counters, DropReason};
-use super::leaving::{Farewell, Leaver, LeavingList};
+use super::leaving::{Farewell, Leaver, LeavingList, Repeats};
 use super::packet::{self, Body, Header, Kind, REQUEST_PREFIX};
 use super::sealer::{SEND_INTERVAL, Sealer, SendError, check_payload};
 use super::server_event::{Received, ServerDisconnect, ServerEvent};
 use super::slots::{ClientHandle, Connection, Slots};
 use super::token::{ConnectToken, TokenParams};
 use super::token_error::TokenError;
+use crate::limits::ConfigError;
 use crate::rng::Entropy;
 use crate::store::keyed_hash::KeyedHash;
 use crate::store::{Datagrams, Timers};
@@ -104,21 +105,9 @@ impl Server {
         ConnectToken::generate(&params, entropy)
     }
 
-    /// Takes a datagram from the network. A payload in it is decrypted in place; answers go to `out` at once.
+    /// Takes a datagram from the network. A payload in it is decrypted in place; answers go to `out` at once. Before the
+    /// datagram is opened, `claimed` gets the client at its source address: the client's memory can be fetched meanwhile.
     pub fn handle_datagram<'a>(
-        &mut self,
-        now: Instant,
-        unix: UnixSeconds,
-        from: SocketAddr,
-        datagram: &'a mut [u8],
-        out: &mut Datagrams,
-    ) -> Received<'a> {
-        self.handle_datagram_of(now, unix, from, datagram, out, |_| {})
-    }
-
-    /// Like [`Server::handle_datagram`]. Before the datagram is opened, `claimed` gets the client at its source address:
-    /// the client's memory can be fetched meanwhile.
-    pub(crate) fn handle_datagram_of<'a>(
         &mut self,
         now: Instant,
         unix: UnixSeconds,
@@ -238,8 +227,9 @@ impl Server {
     ) -> Result<(), SendError> {
         farewell.as_ref().map_or(Ok(()), |farewell| check_payload(&farewell.payload))?;
         let connection = self.slots.remove(client).ok_or(SendError::NotConnected)?;
-        let leaver = Leaver { farewell, ..self.leaver(client, connection) };
-        self.leaving.add(now, leaver, out);
+        let mut leaver = Leaver { farewell, ..self.leaver(now, client, connection) };
+        leaver.send_due(now, out);
+        self.leaving.add(leaver, out);
         Ok(())
     }
 
@@ -411,14 +401,14 @@ impl Server {
     ) {
         let Some(connection) = self.slots.remove(client) else { return };
         if taken != Some(connection.address) {
-            let leaver = self.leaver(client, connection);
-            self.leaving.add_later(now, leaver, out);
+            let leaver = self.leaver(now, client, connection);
+            self.leaving.add(leaver, out);
         }
         self.events.push_back(ServerEvent::Disconnected { client, reason });
     }
 
     /// A client to be notified that its connection is over.
-    fn leaver(&self, client: ClientHandle, connection: Connection) -> Leaver {
+    fn leaver(&self, now: Instant, client: ClientHandle, connection: Connection) -> Leaver {
         Leaver {
             client,
             address: connection.address,
@@ -426,6 +416,7 @@ impl Server {
             introduction: (!connection.confirmed)
                 .then(|| packet::keep_alive_body(client.slot, self.max_clients)),
             farewell: None,
+            repeats: Repeats::new(now, Instant::NEVER),
         }
     }
 

@@ -1,4 +1,4 @@
-//! What a server reports to the layer above.
+//! The events and payloads that a server reports to the layer above.
 
 use core::net::SocketAddr;
 

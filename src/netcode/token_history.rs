@@ -1,4 +1,4 @@
-//! Which tokens have been used: one token makes one connection, ever.
+//! The tokens that have been used: one token makes one connection, ever.
 //!
 //! A token is *pending* from its first request and admits that address only, and one of the other family of IP, as a client
 //! has when it goes on from one of our addresses to the next; it is *consumed* when it becomes a connection and admits

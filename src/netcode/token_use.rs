@@ -1,4 +1,4 @@
-//! Whether a client has used its token.
+//! The use of a client's token.
 
 use core::sync::atomic::{AtomicU8, Ordering};
 use std::sync::Arc;

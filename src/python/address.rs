@@ -24,8 +24,9 @@ impl Address {
         __repr__: String = format!("Address('{}')", self.0);
     }
 
-    fn with_port(&self, port: &Object<'_>) -> PyResult<Self> {
-        Ok(Address(SocketAddr::new(self.0.ip(), extract_port(port)?)))
+    methods! {
+        with_port(port: &Object<'_>) -> PyResult<Self> =
+            Ok(Address(SocketAddr::new(self.0.ip(), extract_port(port)?)));
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Object<'py>, (String,)) {

@@ -48,7 +48,17 @@ pub(super) fn wrong(name: &str, given: &Object<'_>, what: &str, error: PyErr) ->
 
 /// The name of an object's class, for errors.
 pub(super) fn class_name(object: &Object<'_>) -> String {
-    object.get_type().name().map_or_else(|_| "it".into(), |name| name.to_string())
+    name_of(&object.get_type())
+}
+
+/// The name of a class, for errors.
+pub(super) fn name_of(class: &Bound<'_, PyType>) -> String {
+    class.name().map_or_else(|_| "it".into(), |name| name.to_string())
+}
+
+/// The representation of an object, for errors.
+pub(super) fn repr_of(object: &Object<'_>) -> String {
+    object.repr().map_or_else(|_| "it".into(), |text| text.to_string())
 }
 
 /// The arguments of `send` and `broadcast`.

@@ -79,8 +79,9 @@ impl Capture {
         self.core.flush();
     }
 
-    fn close(&self, py: Python<'_>) -> PyResult<()> {
-        self.core.close().map_err(|error| file_error(py, &error, &self.core.path()))
+    methods! {
+        close(py: Python<'_>) -> PyResult<()> =
+            self.core.close().map_err(|error| file_error(py, &error, &self.core.path()));
     }
 
     closes!();
@@ -149,7 +150,8 @@ impl PacketOpener {
         Ok(PacketOpener(Mutex::new(opener)))
     }
 
-    fn open(&self, sender: Address, receiver: Address, datagram: &[u8]) -> Option<Vec<u8>> {
-        lock(&self.0).open(sender.0, receiver.0, datagram)
+    methods! {
+        open(sender: Address, receiver: Address, datagram: &[u8]) -> Option<Vec<u8>> =
+            lock(&self.0).open(sender.0, receiver.0, datagram);
     }
 }

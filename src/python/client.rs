@@ -5,20 +5,18 @@ use crate::python::prelude::*;
 use pyo3::exceptions::PyResourceWarning;
 
 use super::capture::{Capture, Secrets};
-use super::congestion::Congestion;
-use super::development::Development;
 use super::events::state_to_python;
 use super::ghosts::{ClientWorld, made_classes};
 use super::kind::CLIENT;
 use super::log::log_end;
-use super::randomness::skip_seed;
 use super::reconnect::{Reconnecting, Seat, Tokens, tokens};
 use super::rendezvous::{self, Destination};
-use super::setup::open_driver;
+use super::settings::Congestion;
+use super::setup::{open_driver, skip_seed};
 use super::token::ConnectToken;
 use crate::driver::bind::{check_families, dialling_port};
-use crate::driver::{Carrier, ClaimedToken, claim_token};
-use crate::endpoint::{ClientConfig, DEVELOPMENT_KEY, Dial, ReconnectConfig};
+use crate::driver::{Carrier, ClaimedToken, claim_token, unix_now};
+use crate::endpoint::{ClientConfig, ConnectionEnd, DEVELOPMENT_KEY, Development, Dial, ReconnectConfig};
 use crate::netcode::{self, ClientState, TokenUse};
 use crate::transport::BudgetConfig;
 
@@ -97,10 +95,13 @@ impl Client {
             );
             warn::<PyUserWarning>(py, sentence)?;
         }
+        let mut entropy = entropy(network.clone());
         let development = Development {
+            protocol_id: protocol.get().id,
+            upper_protocol: protocol.get().upper_protocol().map(|upper| upper.hash),
             address,
             key: key.map_or(Ok(DEVELOPMENT_KEY), extract_key)?,
-            client_id: client_id.unwrap_or_else(|| random(&mut *entropy(network.clone()))),
+            client_id: client_id.unwrap_or_else(|| random(&mut *entropy)),
             timeout: settings.tuning.get().timeout.unwrap_or(TIMEOUT),
         };
         if destination.rendezvous.is_some() && reconnect.is_some() {
@@ -109,7 +110,8 @@ impl Client {
                  player for it",
             ));
         }
-        let token = development.token(protocol.get(), network.as_ref())?;
+        let unix = network.as_ref().map_or_else(unix_now, VirtualNetwork::unix);
+        let token = development.token(unix, &mut *entropy).map_err(value_error)?;
         let reconnect = reconnect.map(|reconnect| tokens(reconnect, Some(development))).transpose()?;
         let first = FirstDial { token: Some(token), reconnect, is_development: true };
         Self::dial(py, protocol, first, destination.rendezvous, settings)
@@ -145,7 +147,7 @@ impl Client {
         if self.is_reconnecting() {
             return state_to_python(py, None);
         }
-        let state = self.asked(|dial| dial.state())?;
+        let state = self.asked(|dial| dial.netcode().state())?;
         state_to_python(py, state.or(Some(ClientState::Disconnected)))
     }
 
@@ -154,8 +156,8 @@ impl Client {
         if !self.is_over()? {
             return Ok(None);
         }
-        let last = || self.reconnecting.as_ref()?.core().last_end().map(|(reason, _)| *reason);
-        Ok(self.asked(|dial| dial.disconnect_reason())?.flatten().or_else(last))
+        let last = || self.reconnecting.as_ref()?.core().last_end().map(|end| end.reason);
+        Ok(self.asked(|dial| dial.end().map(|end| end.reason))?.flatten().or_else(last))
     }
 
     #[getter]
@@ -163,13 +165,13 @@ impl Client {
         if !self.is_over()? {
             return Ok(None);
         }
-        Ok(self.asked(|dial| dial.disconnect_detail().map(Into::into))?.flatten())
+        Ok(self.asked(|dial| dial.end()?.detail.as_deref().map(Into::into))?.flatten())
     }
 
     properties! {
         connected: PyResult<bool> = Ok(self.endpoint.state.lock()?.host().is_connected(self.server()));
         stats: PyResult<ConnectionStats> = self.endpoint.stats(self.server(), None);
-        server_address: PyResult<Address> = self.asked(|dial| Address(dial.server_address()))?.ok_or_else(not_connected);
+        server_address: PyResult<Address> = self.asked(|dial| Address(dial.netcode().server_address()))?.ok_or_else(not_connected);
         slot: PyResult<Option<u32>> = Ok(self.asked(|dial| dial.slot())?.flatten());
         world: Py<ClientWorld> = self.world.clone_ref(py);
     }
@@ -214,7 +216,7 @@ impl Client {
     }
 
     fn __repr__(&self) -> String {
-        let asked = self.asked(|dial| (dial.server_address(), dial.state()));
+        let asked = self.asked(|dial| (dial.netcode().server_address(), dial.netcode().state()));
         let (Ok(asked), Ok(closed)) = (asked, self.endpoint.closed()) else {
             return "<Client (unusable after fork)>".into();
         };
@@ -338,7 +340,11 @@ impl Client {
         if let Some(token) = token {
             let claimed = ClaimedToken::from(&token);
             server = host.dial(driver.now(), netcode, token, 0).map_err(value_error)?;
-            claim(network.as_ref(), &claimed, host.dialled(server).map(Dial::token_use).unwrap_or_default())?;
+            claim(
+                network.as_ref(),
+                &claimed,
+                host.dialled(server).map(|dial| dial.netcode().token_use()).unwrap_or_default(),
+            )?;
         }
         if let Some(directory) = settings.arrivals.directory.take() {
             host.set_chunk_store(Box::new(directory));
@@ -484,7 +490,7 @@ impl Client {
                             &self.endpoint,
                             py,
                             self.endpoint.now()?,
-                            (reason, detail),
+                            ConnectionEnd { reason, detail },
                         )?,
                         None => Disconnected::event(py, None, reason, detail)?,
                     }

@@ -64,16 +64,14 @@ impl Class {
     /// A class made by `@message` or derived from `Message`; `position` is its index in the list of messages.
     pub(super) fn new(class: &Object<'_>, position: usize) -> PyResult<Self> {
         let py = class.py();
-        let refuse = |why: &str| {
-            let shown = class.repr().map_or_else(|_| "it".into(), |text| text.to_string());
-            PyTypeError::new_err(format!("messages[{position}]: {shown} {why}"))
-        };
+        let refuse =
+            |why: &str| PyTypeError::new_err(format!("messages[{position}]: {} {why}", repr_of(class)));
         let Ok(class) = class.cast::<PyType>() else { return Err(refuse("is not a class")) };
         let name: Arc<str> = class.name()?.to_str()?.into();
         let own = class.getattr(intern!(py, "__dict__"))?.get_item("__tickwire_schema__");
         let (kind, slots) = if let Ok(schema) = own {
             let schema = schema.cast_into::<Schema>()?;
-            let slots = schema.get().slots(class)?;
+            let slots = schema.get().fields.slots(class)?;
             (Kind::Declared(schema.unbind()), slots)
         } else {
             let base = py.import("tickwire._message")?.getattr("Message")?.cast_into::<PyType>()?;
@@ -129,7 +127,7 @@ impl Class {
     /// The core's description of the class.
     pub(super) fn message_type(&self) -> MessageType {
         let body = match &self.kind {
-            Kind::Declared(schema) => Body::Declared(schema.get().core.clone()),
+            Kind::Declared(schema) => Body::Declared(schema.get().fields.core.clone()),
             Kind::Own { max_bytes } => Body::Opaque { max_bytes: *max_bytes },
         };
         MessageType { name: self.name.to_string(), body }
@@ -142,7 +140,7 @@ impl Class {
                 // A message that the object's own code writes meanwhile gets another writer.
                 let mut writer = WRITER.take().unwrap_or_default();
                 writer.clear();
-                let written = schema.get().write(message, Some(&self.slots), &mut writer);
+                let written = schema.get().fields.write(message, Some(&self.slots), &mut writer);
                 let encoded = written.map(|()| writer.encoded());
                 if writer.byte_len() <= MAX_KEPT {
                     WRITER.set(Some(writer));
@@ -169,7 +167,7 @@ impl Class {
     /// Appends the fields of a declared class's object.
     pub(super) fn write(&self, message: &Object<'_>, writer: &mut BitWriter) -> PyResult<()> {
         match &self.kind {
-            Kind::Declared(schema) => schema.get().write(message, Some(&self.slots), writer),
+            Kind::Declared(schema) => schema.get().fields.write(message, Some(&self.slots), writer),
             Kind::Own { .. } => Err(PyValueError::new_err("the class declares no fields")),
         }
     }
@@ -179,7 +177,7 @@ impl Class {
         match &self.kind {
             Kind::Declared(schema) => {
                 let mut measure = wire::Measure::new();
-                schema.get().write(message, Some(&self.slots), &mut measure)?;
+                schema.get().fields.write(message, Some(&self.slots), &mut measure)?;
                 Ok(measure.bits_bound())
             }
             Kind::Own { .. } => Ok(self.run(message, wire::Stream::measuring())?.position()),
@@ -202,7 +200,9 @@ impl Class {
             Some(factory) => factory.bind(py).call_method1(intern!(py, "create"), (self.class(),))?,
         };
         match &self.kind {
-            Kind::Declared(schema) => schema.get().load::<true>(body, 0, &message, Some(&self.slots))?,
+            Kind::Declared(schema) => {
+                schema.get().fields.load::<true>(body, 0, &message, Some(&self.slots))?
+            }
             Kind::Own { .. } => {
                 let body = OpaqueBody::read(body);
                 self.read(&message, body)?;

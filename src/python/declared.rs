@@ -27,18 +27,22 @@ pub(super) struct GhostParameter {
     pub(super) optional: bool,
 }
 
-/// What `tickwire._calls` says of a call.
-#[derive(FromPyObject)]
-struct Said<'py> {
-    message: Bound<'py, PyType>,
-    reply: Option<Py<PyType>>,
-    positional: Vec<Py<PyString>>,
-    keywords: Vec<Py<PyString>>,
-    ghosts: Vec<(Py<PyString>, Bound<'py, PyType>, bool)>,
-    owned: bool,
+/// The declaration of a call, by `tickwire._calls`.
+#[derive(Debug, FromPyObject)]
+pub(super) struct CallSpec {
+    /// The class of its arguments, whose constructor has the function's signature.
+    pub(super) message: Py<PyType>,
+    /// The class of its reply, if it has one.
+    pub(super) reply: Option<Py<PyType>>,
+    pub(super) positional: Vec<Py<PyString>>,
+    pub(super) keywords: Vec<Py<PyString>>,
+    ghosts: Vec<(Py<PyString>, Py<PyType>, bool)>,
+    /// Whether only the owner of its first ghost may call it.
+    pub(super) owned: bool,
     rate: f64,
     burst: f64,
-    disconnects: bool,
+    /// Whether callers that call too often are disconnected.
+    pub(super) disconnects: bool,
     timeout: f64,
 }
 
@@ -50,18 +54,9 @@ pub(super) struct Declared {
     pub(super) function: Py<PyAny>,
     pub(super) name: String,
     pub(super) direction: Direction,
-    /// The class of its arguments, whose constructor has the function's signature.
-    pub(super) message: Py<PyType>,
-    /// The class of its reply, if it has one.
-    pub(super) reply: Option<Py<PyType>>,
-    pub(super) positional: Vec<Py<PyString>>,
-    pub(super) keywords: Vec<Py<PyString>>,
+    pub(super) spec: CallSpec,
     pub(super) ghosts: Vec<GhostParameter>,
-    /// Whether only the owner of its first ghost may call it.
-    pub(super) owned: bool,
     pub(super) rate: Rate,
-    /// Whether callers that call too often are disconnected.
-    pub(super) disconnects: bool,
     pub(super) timeout: Duration,
 }
 
@@ -121,13 +116,13 @@ pub(super) fn with_calls<'py>(
             if made.declared.iter().any(|other| other.call.is(call)) {
                 refuse!(PyTypeError, "calls must be different, and {} appears twice", declared.name);
             }
-            classes.push((declared.message.bind(py).clone().into_any(), Role::Call(place)));
-            if let Some(reply) = &declared.reply {
+            classes.push((declared.spec.message.bind(py).clone().into_any(), Role::Call(place)));
+            if let Some(reply) = &declared.spec.reply {
                 classes.push((reply.bind(py).clone().into_any(), Role::Reply(place)));
             }
             made.declared.push(declared);
         }
-        if made.declared.iter().any(|declared| declared.reply.is_some()) {
+        if made.declared.iter().any(|declared| declared.spec.reply.is_some()) {
             let class = module.getattr("UNANSWERED")?.cast_into::<PyType>()?;
             made.unanswered = Some(class.clone().unbind());
             classes.push((class.into_any(), Role::Unanswered));
@@ -159,33 +154,29 @@ pub(super) fn with_calls<'py>(
 
 impl Declared {
     fn new(call: &Object<'_>, classes: &[(Py<PyType>, Py<Properties>)]) -> PyResult<Self> {
-        let said: Said<'_> = call.getattr("_declared")?.extract()?;
-        let name: String = said.message.name()?.extract()?;
+        let spec: CallSpec = call.getattr("_declared")?.extract()?;
+        let name: String = spec.message.bind(call.py()).name()?.extract()?;
         let mut ghosts = Vec::new();
-        for (parameter, class, optional) in said.ghosts {
-            let found = classes.iter().position(|(known, _)| known.is(&class)).ok_or_else(|| {
-                let class = class.name().map_or_else(|_| "its class".into(), |name| name.to_string());
+        for (parameter, class, optional) in &spec.ghosts {
+            let found = classes.iter().position(|(known, _)| known.is(class)).ok_or_else(|| {
+                let class = name_of(class.bind(call.py()));
                 PyValueError::new_err(format!(
                     "{name}.{parameter}: {class} must be among the protocol's ghosts: add it to ghosts=[...]"
                 ))
             })?;
-            ghosts.push(GhostParameter { name: parameter, class: found, optional });
+            let name = parameter.clone_ref(call.py());
+            ghosts.push(GhostParameter { name, class: found, optional: *optional });
         }
         Ok(Declared {
             call: call.clone().unbind(),
             function: call.getattr("function")?.unbind(),
-            rate: Rate::new(said.rate, said.burst)
+            rate: Rate::new(spec.rate, spec.burst)
                 .map_err(|error| value_error(format!("{name}: {error}")))?,
             name,
             direction: Direction::of(&call.getattr("direction")?)?,
-            message: said.message.unbind(),
-            reply: said.reply,
-            positional: said.positional,
-            keywords: said.keywords,
             ghosts,
-            owned: said.owned,
-            disconnects: said.disconnects,
-            timeout: Duration::from_secs_f64(said.timeout),
+            timeout: Duration::from_secs_f64(spec.timeout),
+            spec,
         })
     }
 
@@ -257,7 +248,7 @@ impl Calls {
 
     /// Refuses channels that don't carry calls.
     pub(super) fn check_channel(&self, class: &Class, kind: ChannelKind) -> PyResult<()> {
-        let found = self.declared.iter().find(|declared| declared.message.is(class.class()));
+        let found = self.declared.iter().find(|declared| declared.spec.message.is(class.class()));
         let has_none = kind.is_payload() || matches!(kind, ChannelKind::Latest { .. } | ChannelKind::Chunks);
         let Some(declared) = found.filter(|_| has_none) else { return Ok(()) };
         Err(PyValueError::new_err(format!(
@@ -270,4 +261,5 @@ impl Calls {
 }
 
 holds!(Calls: declared);
-holds!(Declared: call, function, message, reply);
+holds!(Declared: call, function, spec);
+holds!(CallSpec: message, reply);

@@ -9,15 +9,15 @@ use std::sync::atomic::AtomicU32;
 use crate::python::prelude::*;
 
 use super::calls::Desk;
-use super::forks::Process;
+use super::exit::Process;
 use super::ghosts::{self, Population};
 use super::kind::EndpointKind;
-use super::randomness::{network_id_key, visit_seed};
 use super::rendezvous;
+use super::setup::{network_id_key, visit_seed};
 use crate::driver::udp::UdpSocket;
 use crate::driver::{Carrier, Poller};
 use crate::endpoint::PeerStats;
-use crate::replication::{Copies, Interests};
+use crate::replication::Copies;
 use crate::session::Ghosts;
 
 /// Replaces the count once it has sent, or a thread does.
@@ -72,8 +72,7 @@ impl Endpoint {
             true => (ghosts::part(classes, core, kind.is_server, seed), protocol.get().time.as_ref()),
             false => (Ghosts::None, None),
         };
-        let mut state = State::new(host, driver, roles, hooks);
-        state.interests = classes.filter(|_| kind.is_server).map(|classes| Interests::new(classes));
+        let state = State::new(host, driver, roles, hooks);
         let state = Shared::new(py, kind.name, state, poller, process)?;
         let server = kind.is_server.then(|| Arc::downgrade(&state));
         let population = Population::new(
@@ -205,7 +204,7 @@ impl Endpoint {
         let Ok(state) = self.state.lock() else { return name.into() };
         match state.host().dials().next() {
             Some(dial) => {
-                let server = rendezvous::described(dial.server_address());
+                let server = rendezvous::described(dial.netcode().server_address());
                 format!("the {name} at {address} of {server}")
             }
             None => format!("the {name} at {address}"),

@@ -44,6 +44,25 @@ imported! {
     NotConnectedError StaleClientError StreamError SyncTestError UnregisteredMessageError
 }
 
+/// Collects the first exception of a loop that must go on; later ones go to `sys.unraisablehook`.
+#[derive(Default)]
+pub(crate) struct FirstError(Option<PyErr>);
+
+impl FirstError {
+    pub(crate) fn keep<T>(&mut self, py: Python<'_>, result: PyResult<T>) {
+        let Err(error) = result else { return };
+        if self.0.is_none() {
+            self.0 = Some(error);
+        } else {
+            error.write_unraisable(py, None);
+        }
+    }
+
+    pub(crate) fn result(self) -> PyResult<()> {
+        self.0.map_or(Ok(()), Err)
+    }
+}
+
 /// A warning at the caller's line.
 pub(crate) fn warn<W: PyTypeInfo>(py: Python<'_>, sentence: String) -> PyResult<()> {
     let sentence = CString::new(sentence).unwrap_or_default();

@@ -33,7 +33,7 @@ pub(super) fn hash(identity: impl Hash) -> u64 {
 
 /// Makes the values of types the members of Python's enumerations that have their names.
 macro_rules! members {
-    ($($Type:ty => $class:literal),*) => {
+    ($($Type:ty => $module:literal $class:literal),*) => {
         $(impl<'py> IntoPyObject<'py> for $Type {
             type Target = PyAny;
             type Output = Object<'py>;
@@ -41,17 +41,22 @@ macro_rules! members {
 
             fn into_pyobject(self, py: Python<'py>) -> PyResult<Object<'py>> {
                 static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-                let class = CLASS.import(py, "tickwire._connection", $class)?;
-                class.getattr(constant_name(&format!("{self:?}")))
+                let class = CLASS.import(py, $module, $class)?;
+                class.getattr($crate::python::events::constant_name(&format!("{self:?}")))
             }
         })*
     };
 }
 
-members!(endpoint::DisconnectReason => "DisconnectReason", LeaveReason => "LeaveReason");
+pub(super) use members;
+
+members!(
+    endpoint::DisconnectReason => "tickwire._connection" "DisconnectReason",
+    LeaveReason => "tickwire._connection" "LeaveReason"
+);
 
 /// The name of a constant: `TIMED_OUT` for `TimedOut`.
-fn constant_name(name: &str) -> String {
+pub(super) fn constant_name(name: &str) -> String {
     let mut constant = String::new();
     for (place, letter) in name.char_indices() {
         if place > 0 && letter.is_uppercase() {
@@ -100,8 +105,9 @@ impl ClientHandle {
         self.data.set(None);
     }
 
-    fn __eq__(&self, other: &Object<'_>) -> bool {
-        other.cast::<ClientHandle>().is_ok_and(|other| self.is(other.get()))
+    methods! {
+        __eq__(other: &Object<'_>) -> bool =
+            other.cast::<ClientHandle>().is_ok_and(|other| self.is(other.get()));
     }
 
     fn __hash__(&self) -> u64 {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 
-use super::lock::lock;
+use super::shared::lock;
 use crate::endpoint::PeerHandle;
 use crate::time::Instant;
 

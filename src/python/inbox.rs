@@ -121,7 +121,7 @@ impl Inbox {
         match found {
             Some(Columns { schema, rows, .. }) => Received::array(rows, schema.bind(class_.py())),
             None => {
-                let shown = class_.repr().map_or_else(|_| "it".into(), |text| text.to_string());
+                let shown = repr_of(class_);
                 let sentence =
                     format!("{shown} is delivered as objects: list it in columns=[...] of the endpoint");
                 Err(PyValueError::new_err(sentence))

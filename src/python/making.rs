@@ -1,4 +1,9 @@
 //! Makes objects of what arrived in a tick, by the game's classes and factory.
+//!
+//! Promises: an `Exception` of the game's code ends the connection of the peer that sent the bytes, never the tick: the
+//! peer chooses the bytes, and so what `serialize` raises on them. An exception other than `StreamError` may be the game's
+//! mistake too: it is counted, and its traceback logged, at most once a second. Exceptions that end programs, such as
+//! `KeyboardInterrupt`, are raised. No lock is held while `serialize` runs.
 
 use crate::python::prelude::*;
 
@@ -7,9 +12,10 @@ use super::chunks::ReceivedChunk;
 use super::declared::Role;
 use super::ghosts::call_all;
 use super::inbox::{CHUNK_FAILURES, CHUNKS, GHOSTS};
+use super::log::log_traceback;
 use crate::endpoint;
-use crate::transport::OpaqueBody;
 use crate::transport::chunks::ChunkEvent;
+use crate::transport::{OpaqueBody, ReadPackets, UnreadPackets};
 
 impl Pending {
     /// Makes objects of the chunks and messages of a tick. `sender` finds the object of a peer, which a client doesn't name,
@@ -189,5 +195,55 @@ impl Endpoint {
             Ok(message) => Ok(Ok(Some(message))),
             Err(error) => Ok(Err(self.judge(py, protocol.class_of(number).name(), error)?)),
         }
+    }
+
+    /// Reads the held packets of each peer, because yojimbo's framing doesn't say how long messages are; returns the first error
+    /// that ends the program. A peer whose bytes make it raise is disconnected even then: the message's end is unknown, and its
+    /// packet was acked.
+    pub(super) fn read_held(
+        &self,
+        py: Python<'_>,
+        unread: Vec<(PeerHandle, UnreadPackets)>,
+    ) -> (Vec<(PeerHandle, ReadPackets)>, PyResult<()>) {
+        let protocol = self.protocol.get();
+        let mut failed = Ok(());
+        let mut extent = |number, bytes: &[u8], start| {
+            protocol.extent(py, number, bytes, start).map_err(|error| {
+                self.judge(py, protocol.class_of(number).name(), error).unwrap_or_else(|error| {
+                    let why = error.to_string();
+                    if failed.is_ok() {
+                        failed = Err(error);
+                    }
+                    why
+                })
+            })
+        };
+        let read = unread.into_iter().map(|(client, unread)| (client, unread.read(&mut extent))).collect();
+        (read, failed)
+    }
+
+    /// The reason for refusing a peer's message that class `name` was reading when this was raised.
+    ///
+    /// # Errors
+    /// The exception, if it ends the program.
+    pub(super) fn judge(&self, py: Python<'_>, name: &str, error: PyErr) -> PyResult<String> {
+        if !error.is_instance_of::<PyException>(py) {
+            return Err(error);
+        }
+        let class = class_name(error.value(py).as_any());
+        let is_refusal = error.is_instance_of::<StreamError>(py);
+        let said = error.value(py).str().map_or_else(|_| String::new(), |said| said.to_string());
+        if self.state.lock()?.refusals.count(is_refusal, std::time::Instant::now()) {
+            log_traceback(py, &error, || {
+                format!(
+                    "{} ends the connection of a peer: reading a message of it, a {name}, raised {class}: {said:?}",
+                    self.described()
+                )
+            });
+        }
+        if is_refusal {
+            return Ok(said);
+        }
+        Ok(format!("{name}: {class}: {said}"))
     }
 }

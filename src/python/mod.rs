@@ -18,30 +18,23 @@ mod chunks;
 mod client;
 mod codec;
 mod columns;
-mod composites;
-mod compound;
 mod conditions;
-mod congestion;
 mod declared;
-mod development;
 mod endpoint;
 mod errors;
 mod events;
-mod exact;
 mod exit;
 mod facade;
 #[cfg(feature = "faults")]
 mod faults;
 mod fields;
-mod forks;
 mod garbage;
 mod ghosts;
 mod goodbye;
-mod held;
 mod hooks;
 mod inbox;
 mod kind;
-mod lock;
+mod leaves;
 mod lockstep;
 mod log;
 mod making;
@@ -53,9 +46,7 @@ mod pending;
 mod prelude;
 mod protocol;
 mod proxy;
-mod randomness;
 mod reconnect;
-mod refusals;
 mod rendezvous;
 mod requests;
 mod rollback;
@@ -71,7 +62,6 @@ mod slots;
 mod state;
 mod stats;
 mod stream;
-mod tick;
 mod ticking;
 mod time;
 mod token;
@@ -95,14 +85,13 @@ pub mod module {
         },
         chunks::{Chunk, IncomingChunk, ReceivedChunk, Transfer},
         client::Client,
-        composites::{common_of, composed, converted_of, member_of, nested_of},
         conditions::{Bottleneck, Bursts, Conditions, Outages, RandomWalk},
-        congestion::Congestion,
         events::{ClientHandle, Connected, Disconnected},
+        facade::Tick,
         fields::{
-            FieldType, angle, bits, boolean, data, fixed, flags, float32, float64, network_id, pressed,
-            quantized, quaternion, ranged, raw, signed_quaternion, text, transform, uint128, unit_vector,
-            vec2, vec3, wide_text,
+            FieldType, angle, bits, boolean, common_of, composed, converted_of, data, fixed, flags, float32,
+            float64, member_of, nested_of, network_id, pressed, quantized, quaternion, ranged, raw,
+            signed_quaternion, text, transform, uint128, unit_vector, vec2, vec3, wide_text,
         },
         ghosts::{
             ClientWorld, Ghost, GhostArrays, GhostChanged, GhostDespawned, GhostLinked, GhostOwned,
@@ -133,10 +122,9 @@ pub mod module {
         },
         schema::Schema,
         server::{Access, Room, Server},
-        settings::{Debugging, Transfers, Tuning},
+        settings::{Congestion, Debugging, Transfers, Tuning},
         stats::{ChannelSnapshot, ChannelStats, ChunkStats, ConnectionStats},
         stream::Stream,
-        tick::Tick,
         time::{Clock, InputColumns, InputStatus, Inputs, Latency},
         token::{ConnectToken, generate_key},
     };

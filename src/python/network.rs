@@ -26,11 +26,6 @@ impl SimulatedNetwork {
         VirtualNetwork::new(conditions, seed).map(SimulatedNetwork).map_err(value_error)
     }
 
-    #[staticmethod]
-    fn _replaying(drawn: Vec<u8>, epoch: u64) -> Self {
-        SimulatedNetwork(VirtualNetwork::replaying(drawn, UnixSeconds(epoch)))
-    }
-
     methods! {
         _advance_to(nanoseconds: u64) = self.0.advance(Instant::from_nanos(nanoseconds) - self.0.now());
         _deliver(sender: Address, receiver: Address, datagram: &[u8]) =
@@ -38,6 +33,9 @@ impl SimulatedNetwork {
         _random() -> u64 = random(&mut self.0.clone());
         advance(#[seconds(MAX_STEP)] seconds: Duration) = self.0.advance(seconds);
         heal() = self.0.partition(&[]);
+        #[staticmethod]
+        _replaying(drawn: Vec<u8>, epoch: u64) -> Self =
+            SimulatedNetwork(VirtualNetwork::replaying(drawn, UnixSeconds(epoch)));
     }
 
     properties! {

@@ -4,7 +4,6 @@
 pub(super) use core::ffi::c_int;
 pub(super) use core::fmt::Display;
 pub(super) use core::net::SocketAddr;
-pub(super) use pyo3::IntoPyObjectExt;
 pub(super) use pyo3::exceptions::{
     PyAttributeError, PyException, PyIndexError, PyKeyError, PyOverflowError, PyRuntimeError, PyTypeError,
     PyUserWarning, PyValueError,
@@ -16,7 +15,7 @@ pub(super) use pyo3::types::{
     PyBool, PyBytes, PyDict, PyFloat, PyInt, PyIterator, PyList, PyMapping, PyMemoryView, PyString, PyTuple,
     PyType,
 };
-pub(super) use pyo3::{ffi, intern};
+pub(super) use pyo3::{IntoPyObjectExt, ffi, intern};
 pub(super) use std::collections::{HashMap, HashSet, VecDeque};
 pub(super) use std::ffi::{CStr, CString};
 pub(super) use std::path::PathBuf;
@@ -25,7 +24,7 @@ pub(super) use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 pub(super) use tickwire_macros::{pyclass, pyfunction, pymethods, record};
 
 pub(super) use super::address::Address;
-pub(super) use super::arguments::{Sending, argument, class_name};
+pub(super) use super::arguments::{Sending, argument, class_name, name_of, repr_of};
 pub(super) use super::buffers::Raw;
 pub(super) use super::checks::bounded;
 pub(super) use super::client::Client;
@@ -40,19 +39,18 @@ pub(super) use super::garbage::{ObjectCell, Traverse, holds};
 pub(super) use super::ghosts::Ghost;
 pub(super) use super::goodbye::goodbye;
 pub(super) use super::inbox::Inbox;
-pub(super) use super::lock::lock;
 pub(super) use super::log::{Level, log};
 pub(super) use super::network::SimulatedNetwork;
 pub(super) use super::parts::counts;
 pub(super) use super::peer::Peer;
 pub(super) use super::pending::Pending;
 pub(super) use super::protocol::Protocol;
-pub(super) use super::randomness::random;
 pub(super) use super::row_type::numpy;
 pub(super) use super::schema::Schema;
 pub(super) use super::server::Server;
 pub(super) use super::settings::{Given, Settings};
-pub(super) use super::shared::Shared;
+pub(super) use super::setup::random;
+pub(super) use super::shared::{Shared, lock};
 pub(super) use super::state::State;
 pub(super) use super::stats::ConnectionStats;
 pub(super) use super::token::extract_key;

@@ -8,7 +8,7 @@ use super::codec::Class;
 use super::declared::{Calls, with_calls};
 use super::ghosts::{Properties, references};
 use super::yojimbo;
-use crate::netcode::Spoken;
+use crate::netcode::UpperProtocol;
 use crate::replication::{Classes, References};
 use crate::session::protocol::{self, ServerTime};
 use crate::timeline::packet::MAX_INPUT_BITS;
@@ -121,8 +121,9 @@ impl Protocol {
         }
     }
 
-    fn channel_number(&self, name: &str) -> PyResult<usize> {
-        named(&self.channels, name).ok_or_else(|| self.no_channel(name))
+    methods! {
+        channel_number(name: &str) -> PyResult<usize> =
+            named(&self.channels, name).ok_or_else(|| self.no_channel(name));
     }
 
     fn encode<'py>(&self, message: &Object<'py>) -> PyResult<Bound<'py, PyBytes>> {
@@ -226,9 +227,9 @@ impl Protocol {
     }
 
     /// The protocol's description for a server in development mode, if both sides compare hashes.
-    pub(super) fn spoken(&self) -> Option<Spoken> {
+    pub(super) fn upper_protocol(&self) -> Option<UpperProtocol> {
         let Framing::Native = self.core.framing() else { return None };
-        Some(Spoken { hash: self.core.hash(), note: self.core.digest() })
+        Some(UpperProtocol { hash: self.core.hash(), note: self.core.digest() })
     }
 
     /// Whether a game of peers with it has a server, which a player hosts.
@@ -243,10 +244,7 @@ impl Protocol {
 
     /// The number of a class made by `@tickwire.message`.
     pub(super) fn number_of_class(&self, class: &Object<'_>) -> PyResult<u16> {
-        self.number_at(class.as_ptr() as usize).ok_or_else(|| {
-            let shown = class.repr().map_or_else(|_| "it".into(), |text| text.to_string());
-            self.not_registered(&shown)
-        })
+        self.number_at(class.as_ptr() as usize).ok_or_else(|| self.not_registered(&repr_of(class)))
     }
 
     /// The class of this number.
@@ -272,9 +270,9 @@ impl Protocol {
     #[cold]
     fn unregistered(&self, message: &Object<'_>) -> PyErr {
         if let Ok(class) = message.cast::<PyType>() {
-            let shown = class.name().unwrap_or_else(|_| PyString::new(message.py(), "it"));
             return UnregisteredMessageError::new_err(format!(
-                "a message must be an object of the class, {shown}(...), not the class itself"
+                "a message must be an object of the class, {}(...), not the class itself",
+                name_of(class)
             ));
         }
         if message.is_instance_of::<ClientHandle>() {
@@ -283,9 +281,7 @@ impl Protocol {
                  client send(message), and a room broadcast(message)",
             );
         }
-        let kind = message.get_type();
-        let shown = kind.name().unwrap_or_else(|_| PyString::new(message.py(), "it"));
-        self.not_registered(&shown.to_string())
+        self.not_registered(&class_name(message))
     }
 
     fn not_registered(&self, shown: &str) -> PyErr {
@@ -407,7 +403,7 @@ fn ghost_classes(given: &[Object<'_>]) -> PyResult<Vec<(Py<PyType>, Py<Propertie
     let mut classes: Vec<(Py<PyType>, Py<Properties>)> = Vec::new();
     for (position, class) in given.iter().enumerate() {
         let Some(properties) = Properties::of(class) else {
-            let shown = class.repr().map_or_else(|_| "it".into(), |text| text.to_string());
+            let shown = repr_of(class);
             refuse!(PyTypeError, "ghosts[{position}]: {shown} is not a class made by @tickwire.ghost");
         };
         if classes.iter().any(|(other, _)| other.is(class)) {

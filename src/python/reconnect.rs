@@ -5,9 +5,8 @@
 
 use crate::python::prelude::*;
 
-use super::development::Development;
 use super::token::ConnectToken;
-use crate::endpoint::{Attempt, ConnectionEnd, ReconnectConfig, Reconnector, TokenAnswer};
+use crate::endpoint::{Attempt, ConnectionEnd, Development, ReconnectConfig, Reconnector, TokenAnswer};
 use crate::netcode;
 
 /// The place of the newest token for the host's server, until the client dials with it.
@@ -37,8 +36,7 @@ pub(super) fn tokens(
     static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     let py = reconnect.py();
     if !reconnect.is_instance(CLASS.import(py, "tickwire._reconnect", "Reconnect")?)? {
-        let kind = reconnect.get_type().name()?;
-        return Err(PyTypeError::new_err(format!("reconnect must be a Reconnect or None, not {kind}")));
+        refuse!(PyTypeError, "reconnect must be a Reconnect or None, not {}", class_name(reconnect));
     }
     let seconds = |name| reconnect.getattr(name)?.extract::<f64>();
     let config = ReconnectConfig {
@@ -112,7 +110,7 @@ impl Reconnecting {
         let attempt = self.core().note_end(now, end.clone());
         match attempt {
             Some(attempt) => announce(endpoint, py, attempt, end, None),
-            None => Disconnected::event(py, None, end.0, end.1),
+            None => Disconnected::event(py, None, end.reason, end.detail),
         }
     }
 
@@ -180,9 +178,9 @@ impl Reconnecting {
     fn token(&self, endpoint: &Endpoint, py: Python<'_>) -> PyResult<Option<Option<netcode::ConnectToken>>> {
         let request = match &self.tokens {
             Tokens::Development(development) => {
-                let network = endpoint.virtual_network();
-                let token = development.token(endpoint.protocol.get(), network.as_ref());
-                return token.map(|token| Some(Some(token)));
+                let unix = endpoint.with(|_, driver| driver.unix())?;
+                let token = development.token(unix, &mut *entropy(endpoint.virtual_network()));
+                return token.map(|token| Some(Some(token))).map_err(value_error);
             }
             Tokens::Seat(seat) => return Ok(lock(seat).take().map(Some)),
             Tokens::Game(request) => request.bind(py),
@@ -200,7 +198,7 @@ impl Reconnecting {
 
     fn give_up(&self, py: Python<'_>) -> PyResult<()> {
         let last = self.core().last_end().cloned();
-        if let Some((reason, detail)) = last {
+        if let Some(ConnectionEnd { reason, detail }) = last {
             let event = Disconnected::event(py, None, reason, detail)?;
             lock(&self.events).push(event);
         }
@@ -238,7 +236,7 @@ fn announce(
     endpoint: &Endpoint,
     py: Python<'_>,
     attempt: Attempt,
-    (reason, detail): ConnectionEnd,
+    ConnectionEnd { reason, detail }: ConnectionEnd,
     error: Option<PyErr>,
 ) -> PyResult<Py<PyAny>> {
     static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();

@@ -23,17 +23,6 @@ impl Endpoint {
         self.protocol.get().calls.check(place, !self.kind.is_server)
     }
 
-    /// The arguments of a call as an object of its class. Mistakes raise as in a call of the function itself.
-    pub(super) fn arguments<'py>(
-        &self,
-        py: Python<'py>,
-        declared: &Declared,
-        arguments: &Bound<'py, PyTuple>,
-        keywords: Option<&Bound<'py, PyDict>>,
-    ) -> PyResult<Object<'py>> {
-        declared.message.bind(py).call(arguments, keywords)
-    }
-
     /// Queues the message of a call for a peer; returns its channel too.
     pub(super) fn send_call(
         &self,
@@ -53,17 +42,19 @@ impl Endpoint {
         Ok((encoded, channel))
     }
 
-    fn number_all(&self, declared: &Declared, peer: PeerHandle, object: &Object<'_>) -> PyResult<bool> {
-        if declared.ghosts.is_empty() {
-            return Ok(true);
-        }
-        let ghosts = self.ghost_arguments(declared, object)?;
-        self.number_ghosts(declared, peer, object, &ghosts)
-    }
-
-    /// The answer if a client isn't sent a ghost.
-    fn hidden(&self, py: Python<'_>, declared: &Declared) -> PyResult<Py<PyAny>> {
-        if self.strict { Err(hidden_error(&declared.name)) } else { Sent::Hidden.to_python(py) }
+    /// The arguments of a call as an object of its class, and whether the peer is sent all ghosts in them. Mistakes raise as in
+    /// a call of the function itself.
+    fn arguments<'py>(
+        &self,
+        py: Python<'py>,
+        declared: &Declared,
+        peer: PeerHandle,
+        (arguments, keywords): (&Bound<'py, PyTuple>, Option<&Bound<'py, PyDict>>),
+    ) -> PyResult<(Object<'py>, bool)> {
+        let object = declared.spec.message.bind(py).call(arguments, keywords)?;
+        let ghosts = self.ghost_arguments(declared, &object)?;
+        let are_sent = self.number_ghosts(declared, peer, &object, &ghosts)?;
+        Ok((object, are_sent))
     }
 
     /// Queues a call for a peer.
@@ -76,12 +67,14 @@ impl Endpoint {
         keywords: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Py<PyAny>> {
         let declared = self.outgoing(call)?;
-        let object = self.arguments(py, declared, arguments, keywords)?;
-        if !self.number_all(declared, peer, &object)? {
-            return self.hidden(py, declared);
+        match self.arguments(py, declared, peer, (arguments, keywords))? {
+            (_, false) if self.strict => Err(hidden_error(&declared.name)),
+            (_, false) => Sent::Hidden.to_python(py),
+            (object, true) => {
+                let (sent, channel) = self.send_call(peer, &object)?;
+                self.answer(py, sent, channel, || declared.name.clone())
+            }
         }
-        let (sent, channel) = self.send_call(peer, &object)?;
-        self.answer(py, sent, channel, || declared.name.clone())
     }
 
     /// Queues a call for a peer that waits for its reply: the request.
@@ -96,14 +89,13 @@ impl Endpoint {
         let (desk, place) = self.desk_of(call)?;
         let declared = self.outgoing(call)?;
         let name = &declared.name;
-        if declared.reply.is_none() {
+        if declared.spec.reply.is_none() {
             return Err(PyTypeError::new_err(format!(
                 "{name} returns None, so there is no reply to wait for: annotate its return type, or use \
                  call()"
             )));
         }
-        let object = self.arguments(py, declared, arguments, keywords)?;
-        let has_ghosts = self.number_all(declared, peer, &object)?;
+        let (object, has_ghosts) = self.arguments(py, declared, peer, (arguments, keywords))?;
         let now = self.with(|_, driver| driver.now())?;
         let (number, request) = desk.begin(py, peer, place, now)?;
         let fail = |error: PyErr| -> PyResult<()> {
@@ -123,8 +115,7 @@ impl Endpoint {
             return Ok(request);
         }
         object.setattr(intern!(py, "tickwire_request"), number)?;
-        let sent = self.send_call(peer, &object).inspect_err(|_| desk.forget(peer, number));
-        let (sent, channel) = sent?;
+        let (sent, channel) = self.send_call(peer, &object).inspect_err(|_| desk.forget(peer, number))?;
         if let Err(error) = sent {
             desk.forget(peer, number);
             let is_peers_doing = Sent::of_refusal(&error, self.kind.absent).is_some();
@@ -146,9 +137,7 @@ impl Endpoint {
         desk.implement(place, function);
         Ok(())
     }
-}
 
-impl Endpoint {
     /// The ghosts that are among a call's arguments.
     pub(super) fn ghost_arguments<'py>(
         &self,

@@ -1,7 +1,5 @@
 //! The compiled form of a declared message class: attributes to bits, rows to attributes.
 
-use core::ops::Deref;
-
 use crate::python::prelude::*;
 
 use super::fields::FieldType;
@@ -15,14 +13,6 @@ pub(crate) struct Schema {
     pub(super) fields: Arc<Fields>,
     types: Vec<Py<FieldType>>,
     pub(super) rows: RowTypes,
-}
-
-impl Deref for Schema {
-    type Target = Fields;
-
-    fn deref(&self) -> &Fields {
-        &self.fields
-    }
 }
 
 #[pymethods]
@@ -42,17 +32,17 @@ impl Schema {
 
     properties! {
         pub(super) name: &str = self.fields.name();
-        min_bits(), max_bits(): usize of self.core;
+        min_bits(), max_bits(): usize of self.fields.core;
     }
 
     #[getter]
     fn fields(&self, py: Python<'_>) -> Vec<(Py<PyString>, Py<FieldType>)> {
-        let pairs = self.names().zip(&self.types);
+        let pairs = self.fields.names().zip(&self.types);
         pairs.map(|(name, field_type)| (name.clone_ref(py), field_type.clone_ref(py))).collect()
     }
 
-    fn check(&self, message: &Object<'_>) -> PyResult<()> {
-        self.write(message, None, &mut Measure::new())
+    methods! {
+        check(message: &Object<'_>) -> PyResult<()> = self.fields.write(message, None, &mut Measure::new());
     }
 }
 

@@ -1,16 +1,22 @@
 //! The Python form of a field's value: one object, or objects within objects.
 //!
 //! Promises: the field's node reads what a [`Shape`] writes, and the other way round; no Python code runs
-//! except an object's own conversions and large flag classes. A refusal says where in the value it is.
+//! except an object's own conversions and large flag classes. A refusal says where in the value it is. A type of the
+//! game's own runs the game's code, to the wire and back: an exception on the way out is the caller's mistake and names
+//! the field; one on the way in may be the peer's.
 
 use crate::python::prelude::*;
+use pyo3::types::{PyFrozenSet, PySet};
 
-use super::compound::{self, Converted, Form, broken, check_instance, instance_of, items};
+use super::leaves::{
+    FlagClass, Numbered, broken, check_hashes, check_instance, entries, fill, fill_transform, items, parts,
+    same, transform, value,
+};
 use super::slots::Slots;
-use super::value::{Takes, float, integer, to_python};
-use crate::wire::node::{Leaf, Union};
+use super::value::{Takes, to_python};
+use crate::wire::node::{Leaf, List, Union};
 use crate::wire::transform::NUMBERS;
-use crate::wire::{self, Node, Value};
+use crate::wire::{self, Node, Schema, Value};
 
 /// A shape and its [`Node`] are made of one kind, so they have the same parts.
 #[derive(Debug)]
@@ -42,29 +48,9 @@ pub(crate) enum Shape {
     /// An object of one of several message classes.
     Union(Vec<Nested>),
     /// An object of a type of the game's own.
-    Converted(Converted<Shape>),
+    Converted(Converted),
     /// An object of a message class.
     Nested(Nested),
-}
-
-/// Objects with the integers that stand for them: members of an enumeration, or literals.
-#[derive(Debug)]
-pub(crate) struct Numbered {
-    /// An enumeration, whose members alone are equal to themselves.
-    class: Option<Py<PyType>>,
-    values: Vec<(i64, Py<PyAny>)>,
-    /// The objects' places, by the integer.
-    places: HashMap<i64, usize>,
-    /// By the object's address, which `values` keeps alive.
-    by_object: HashMap<usize, i64>,
-}
-
-/// A class derived from `enum.Flag`.
-#[derive(Debug)]
-pub(crate) struct FlagClass {
-    class: Py<PyType>,
-    /// The flag of every integer, if they are few.
-    known: Vec<Py<PyAny>>,
 }
 
 /// The fields of a message class: names of attributes and their shapes, for the core's fields.
@@ -80,71 +66,6 @@ pub(crate) struct Fields {
 pub(crate) struct Nested {
     slots: Slots,
     fields: Arc<Fields>,
-}
-
-/// Up to this many bits, all combinations of flags are made in advance.
-const KNOWN_FLAG_BITS: usize = 8;
-
-impl Numbered {
-    pub(super) fn new(class: Option<&Bound<'_, PyType>>, values: Vec<(i64, Py<PyAny>)>) -> Self {
-        let places = values.iter().enumerate().map(|(place, (number, _))| (*number, place)).collect();
-        let by_object = values.iter().map(|(number, value)| (value.as_ptr() as usize, *number)).collect();
-        Numbered { class: class.map(|class| class.clone().unbind()), values, places, by_object }
-    }
-
-    fn number(&self, object: &Object<'_>) -> Result<i64, Refusal> {
-        let py = object.py();
-        if let Some(number) = self.by_object.get(&(object.as_ptr() as usize)) {
-            return Ok(*number);
-        }
-        if let Some(class) = &self.class {
-            return Err(instance_of(class, py));
-        }
-        for (number, value) in &self.values {
-            let value = value.bind(py);
-            // 1, 1.0 and True are equal but different literals.
-            if value.get_type().is(object.get_type()) && value.eq(object).map_err(Refusal::Raised)? {
-                return Ok(*number);
-            }
-        }
-        let shown = self.values.iter().map(|(_, value)| Ok(value.bind(py).repr()?.to_string()));
-        let shown: Vec<String> = shown.collect::<PyResult<_>>().map_err(Refusal::Raised)?;
-        Err(Refusal::of_bound(format!("one of {}", shown.join(", "))))
-    }
-
-    fn object<'py>(&self, py: Python<'py>, number: Value<'_>) -> PyResult<Object<'py>> {
-        let number = match number {
-            Value::Int(number) => Some(number),
-            Value::Uint(number) => i64::try_from(number).ok(),
-            _ => None,
-        };
-        let place = number.and_then(|number| self.places.get(&number));
-        let found = place.and_then(|place| self.values.get(*place));
-        found.map(|(_, object)| object.bind(py).clone()).ok_or_else(broken)
-    }
-}
-
-impl FlagClass {
-    pub(super) fn new(class: &Bound<'_, PyType>, count: usize) -> PyResult<Self> {
-        let known = if count <= KNOWN_FLAG_BITS { 1u32 << count } else { 0 };
-        let known = (0..known).map(|bits| Ok(class.call1((bits,))?.unbind())).collect::<PyResult<_>>()?;
-        Ok(FlagClass { class: class.clone().unbind(), known })
-    }
-
-    fn value(&self, object: &Object<'_>) -> Result<Value<'static>, Refusal> {
-        let py = object.py();
-        check_instance(object, &self.class)?;
-        let value = object.getattr(intern!(py, "value")).map_err(Refusal::Raised)?;
-        integer(&value).map(Value::Int128)
-    }
-
-    fn flags<'py>(&self, py: Python<'py>, value: Value<'_>) -> PyResult<Object<'py>> {
-        let Value::Uint(bits) = value else { return Err(broken()) };
-        match usize::try_from(bits).ok().and_then(|bits| self.known.get(bits)) {
-            Some(flags) => Ok(flags.bind(py).clone()),
-            None => self.class.bind(py).call1((bits,)),
-        }
-    }
 }
 
 impl Fields {
@@ -285,9 +206,15 @@ impl Nested {
     }
 }
 
-impl Form for Shape {
+impl Shape {
+    /// Checks the object and writes it.
     #[inline]
-    fn write<S: BitSink>(&self, node: &Node, object: &Object<'_>, sink: &mut S) -> Result<(), Refusal> {
+    pub(super) fn write<S: BitSink>(
+        &self,
+        node: &Node,
+        object: &Object<'_>,
+        sink: &mut S,
+    ) -> Result<(), Refusal> {
         match (self, node) {
             (Shape::Plain(takes), Node::Leaf(leaf)) => Ok(leaf.write(takes.value(object)?, sink)?),
             (Shape::Optional(shape), Node::Optional(optional)) => {
@@ -300,8 +227,10 @@ impl Form for Shape {
         }
     }
 
+    /// The object for the value at `at` in a body that the core read. Without `CONVERT`, the game's own types
+    /// stay what is on the wire.
     #[inline]
-    fn load<'py, const CONVERT: bool>(
+    pub(super) fn load<'py, const CONVERT: bool>(
         &self,
         py: Python<'py>,
         node: &Node,
@@ -323,9 +252,7 @@ impl Form for Shape {
             _ => self.load_parts::<CONVERT>(py, node, body, at),
         }
     }
-}
 
-impl Shape {
     /// Whether it is one object of a builtin type.
     pub(super) fn is_plain(&self) -> bool {
         matches!(self, Shape::Plain(_))
@@ -389,11 +316,9 @@ impl Shape {
                 check_instance(object, nested.class())?;
                 nested.write(object, sink)
             }
-            (Shape::Tuple(shapes), Node::Nested(schema)) => {
-                compound::write_tuple(shapes, schema, object, sink)
-            }
-            (Shape::Set { item, .. }, Node::List(list)) => compound::write_set(item, list, object, sink),
-            (Shape::Map(shapes), Node::List(list)) => compound::write_map(shapes, list, object, sink),
+            (Shape::Tuple(shapes), Node::Nested(schema)) => write_tuple(shapes, schema, object, sink),
+            (Shape::Set { item, .. }, Node::List(list)) => write_set(item, list, object, sink),
+            (Shape::Map(shapes), Node::List(list)) => write_map(shapes, list, object, sink),
             (Shape::Union(classes), Node::Union(union)) => write_union(classes, union, object, sink),
             _ => Err(Refusal::Raised(broken())),
         }
@@ -409,10 +334,10 @@ impl Shape {
         match (self, node) {
             (Shape::Converted(converted), node) => converted.load::<CONVERT>(py, node, body, at),
             (Shape::List(shape), Node::List(list)) => {
-                Ok(compound::load_items::<CONVERT, _>(py, shape, list, body, at)?.into_any())
+                Ok(load_items::<CONVERT>(py, shape, list, body, at)?.into_any())
             }
             (Shape::Items(shape), Node::List(list)) => {
-                Ok(compound::load_items::<CONVERT, _>(py, shape, list, body, at)?.to_tuple().into_any())
+                Ok(load_items::<CONVERT>(py, shape, list, body, at)?.to_tuple().into_any())
             }
             (Shape::Sparse(shape), Node::Sparse(sparse)) => {
                 let objects = PyDict::new(py);
@@ -424,14 +349,12 @@ impl Shape {
             }
             (Shape::Nested(nested), Node::Nested(_)) => nested.load::<CONVERT>(py, body, at),
             (Shape::Tuple(shapes), Node::Nested(schema)) => {
-                compound::load_tuple::<CONVERT, _>(py, shapes, schema, body, at)
+                load_tuple::<CONVERT>(py, shapes, schema, body, at)
             }
             (Shape::Set { item, frozen }, Node::List(list)) => {
-                compound::load_set::<CONVERT, _>(py, item, *frozen, list, body, at)
+                load_set::<CONVERT>(py, item, *frozen, list, body, at)
             }
-            (Shape::Map(shapes), Node::List(list)) => {
-                compound::load_map::<CONVERT, _>(py, shapes, list, body, at)
-            }
+            (Shape::Map(shapes), Node::List(list)) => load_map::<CONVERT>(py, shapes, list, body, at),
             (Shape::Union(classes), Node::Union(union)) => {
                 load_union::<CONVERT>(py, classes, union, body, at)
             }
@@ -467,88 +390,193 @@ fn load_union<'py, const CONVERT: bool>(
 }
 
 fn names(classes: &[Nested], py: Python<'_>) -> String {
-    let name = |nested: &Nested| {
-        let name = nested.class().bind(py).name();
-        name.map_or_else(|_| "message".into(), |name| name.to_string())
-    };
-    classes.iter().map(name).collect::<Vec<_>>().join(", ")
+    let names: Vec<String> = classes.iter().map(|nested| name_of(nested.class().bind(py))).collect();
+    names.join(", ")
 }
 
-fn value<'a>(leaf: &Leaf, body: &'a [u8], at: usize) -> PyResult<Value<'a>> {
-    leaf.load(body, at).ok_or_else(broken)
+/// A type of the game's own, with its conversions to and from a type that a field takes.
+#[derive(Debug)]
+pub(crate) struct Converted {
+    class: Py<PyType>,
+    item: Arc<Shape>,
+    to_wire: Py<PyAny>,
+    from_wire: Py<PyAny>,
 }
 
-/// The slots of a dict with their objects, in slot order.
-fn entries<'py>(object: &Object<'py>) -> Result<Vec<(i128, Object<'py>)>, Refusal> {
-    let Ok(dict) = object.cast::<PyDict>() else { return Err(Refusal::of_type("a dict")) };
-    let mut entries = Vec::with_capacity(dict.len());
-    for entry in dict.items() {
-        let entry = entry.cast_into::<PyTuple>().map_err(|_| Refusal::Raised(broken()))?;
-        let slot = entry.get_item(0).map_err(Refusal::Raised)?;
-        let item = entry.get_item(1).map_err(Refusal::Raised)?;
-        let slot = integer(&slot).map_err(|refusal| refusal.within(" (slot)", &slot))?;
-        entries.push((slot, item));
+impl Converted {
+    pub(super) fn new(class: Py<PyType>, item: Arc<Shape>, to_wire: Py<PyAny>, from_wire: Py<PyAny>) -> Self {
+        Converted { class, item, to_wire, from_wire }
     }
-    entries.sort_by_key(|(slot, _)| *slot);
-    Ok(entries)
-}
 
-/// Takes exactly `floats.len()` floats from a tuple, a list or another sequence.
-fn fill(floats: &mut [f64], object: &Object<'_>) -> Result<(), Refusal> {
-    let count = floats.len();
-    let wrong = |length| wrong_count(length, count);
-    if let Ok(tuple) = object.cast::<PyTuple>() {
-        if tuple.len() != count {
-            return Err(wrong(Some(tuple.len())));
+    pub(super) fn write<S: BitSink>(
+        &self,
+        node: &Node,
+        object: &Object<'_>,
+        sink: &mut S,
+    ) -> Result<(), Refusal> {
+        let (item, converted) = self.to_wire(object)?;
+        match item.write(node, &converted, sink) {
+            // The converted value says more than the object.
+            Err(refusal) => Err(refusal.within(" (to_wire)", &converted)),
+            written => written,
         }
-        for (i, place) in floats.iter_mut().enumerate() {
-            let item = tuple.get_borrowed_item(i).map_err(Refusal::Raised)?;
-            *place = component(&item, i)?;
-        }
-        return Ok(());
     }
-    let Ok(mut found) = object.try_iter() else { return Err(wrong(None)) };
-    for (i, place) in floats.iter_mut().enumerate() {
-        let item = found.next().ok_or_else(|| wrong(Some(i)))?.map_err(Refusal::Raised)?;
-        *place = component(&item, i)?;
+
+    /// The shape on the wire, and how an object is converted to it.
+    pub(super) fn to_wire<'py>(&self, object: &Object<'py>) -> Result<(&Shape, Object<'py>), Refusal> {
+        let py = object.py();
+        check_instance(object, &self.class)?;
+        let converted =
+            self.to_wire.bind(py).call1((object,)).map_err(|error| Refusal::to_wire(py, error))?;
+        Ok((&self.item, converted))
     }
-    if found.next().is_some() { Err(wrong(None)) } else { Ok(()) }
+
+    pub(super) fn load<'py, const CONVERT: bool>(
+        &self,
+        py: Python<'py>,
+        node: &Node,
+        body: &[u8],
+        at: usize,
+    ) -> PyResult<Object<'py>> {
+        let value = self.item.load::<CONVERT>(py, node, body, at)?;
+        if CONVERT { self.from_wire.bind(py).call1((value,)) } else { Ok(value) }
+    }
 }
 
-#[cold]
-fn wrong_count(length: Option<usize>, count: usize) -> Refusal {
-    match length {
-        Some(length) => Refusal::of_bound(format!("{count} numbers, not {length}")),
-        None => Refusal::of_type(format!("a tuple of {count} numbers")),
-    }
-}
-
-fn component(object: &Object<'_>, i: usize) -> Result<f64, Refusal> {
-    float(object).map_err(|refusal| refusal.within(&format!("[{i}]"), object))
-}
-
-/// Takes translation, rotation and scale of a `Transform`.
-fn fill_transform(numbers: &mut [f64; NUMBERS], object: &Object<'_>) -> Result<(), Refusal> {
-    let expected = "a Transform";
-    let parts = items(object, expected)?;
-    if parts.len() != 3 {
-        return Err(Refusal::of_type(expected));
-    }
-    let (translation, rest) = numbers.split_at_mut(3);
-    let (rotation, scale) = rest.split_at_mut(4);
-    let names = [".translation", ".rotation", ".scale"];
-    for ((part, floats), name) in parts.iter().zip([translation, rotation, scale]).zip(names) {
-        fill(floats, &part).map_err(|refusal| refusal.within(name, &part))?;
+/// Writes a tuple whose parts have fields of their own.
+fn write_tuple<S: BitSink>(
+    shapes: &[Arc<Shape>],
+    schema: &Schema,
+    object: &Object<'_>,
+    sink: &mut S,
+) -> Result<(), Refusal> {
+    let parts = parts(object, shapes.len())?;
+    for (i, ((shape, field), part)) in shapes.iter().zip(schema.fields()).zip(parts.iter()).enumerate() {
+        let written = shape.write(field.node(), &part, sink);
+        written.map_err(|refusal| refusal.within(&format!("[{i}]"), &part))?;
     }
     Ok(())
 }
 
-/// Makes a `Transform` of a row's numbers.
-fn transform<'py>(py: Python<'py>, value: Value<'_>) -> PyResult<Object<'py>> {
-    static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-    let Value::Cells(cells) = value else { return Err(broken()) };
-    let part =
-        |from: usize, to: usize| PyTuple::new(py, (from..to).map(|i| cells.float(i).unwrap_or(f64::NAN)));
-    let class = CLASS.import(py, "tickwire._fields", "Transform")?;
-    class.call1((part(0, 3)?, part(3, 7)?, part(7, NUMBERS)?))
+fn load_tuple<'py, const CONVERT: bool>(
+    py: Python<'py>,
+    shapes: &[Arc<Shape>],
+    schema: &Schema,
+    body: &[u8],
+    at: usize,
+) -> PyResult<Object<'py>> {
+    let parts = shapes.iter().zip(schema.fields());
+    let parts =
+        parts.map(|(shape, field)| shape.load::<CONVERT>(py, field.node(), body, at + field.offset()));
+    Ok(PyTuple::new(py, parts.collect::<PyResult<Vec<_>>>()?)?.into_any())
+}
+
+/// Writes a set, in wire order.
+fn write_set<S: BitSink>(
+    shape: &Arc<Shape>,
+    list: &List,
+    object: &Object<'_>,
+    sink: &mut S,
+) -> Result<(), Refusal> {
+    let parts: Vec<Object<'_>> = if let Ok(set) = object.cast::<PySet>() {
+        set.iter().collect()
+    } else if let Ok(set) = object.cast::<PyFrozenSet>() {
+        set.iter().collect()
+    } else {
+        return Err(Refusal::of_type("a set"));
+    };
+    let mut written = Vec::with_capacity(parts.len());
+    for part in &parts {
+        let mut writer = BitWriter::new();
+        let item = shape.write(list.item(), part, &mut writer);
+        item.map_err(|refusal| refusal.within(" (item)", part))?;
+        written.push(writer.into_bytes());
+    }
+    list.write_items(&written, sink).map_err(|error| same(error, &parts))
+}
+
+fn load_set<'py, const CONVERT: bool>(
+    py: Python<'py>,
+    shape: &Arc<Shape>,
+    frozen: bool,
+    list: &List,
+    body: &[u8],
+    at: usize,
+) -> PyResult<Object<'py>> {
+    let (from, count) = list.items(body, at).ok_or_else(broken)?;
+    let load = |i| shape.load::<CONVERT>(py, list.item(), body, from + i * list.stride());
+    let objects = (0..count).map(load).collect::<PyResult<Vec<_>>>()?;
+    if CONVERT {
+        check_hashes(&objects)?;
+    }
+    if frozen {
+        return Ok(PyFrozenSet::new(py, objects)?.into_any());
+    }
+    Ok(PySet::new(py, objects)?.into_any())
+}
+
+/// Writes a dict, in the wire order of its keys.
+fn write_map<S: BitSink>(
+    shapes: &(Arc<Shape>, Arc<Shape>),
+    list: &List,
+    object: &Object<'_>,
+    sink: &mut S,
+) -> Result<(), Refusal> {
+    let Ok(dict) = object.cast::<PyDict>() else { return Err(Refusal::of_type("a dict")) };
+    let Node::Nested(entry) = list.item() else { return Err(Refusal::Raised(broken())) };
+    let [key_field, value_field] = entry.fields() else { return Err(Refusal::Raised(broken())) };
+    let (mut keys, mut written) = (Vec::with_capacity(dict.len()), Vec::with_capacity(dict.len()));
+    // A copy: the objects' own code may change the dict.
+    for entry in dict.items() {
+        let (key, value): (Object<'_>, Object<'_>) = entry.extract().map_err(Refusal::Raised)?;
+        let mut writer = BitWriter::new();
+        let wrote = shapes.0.write(key_field.node(), &key, &mut writer);
+        wrote.map_err(|refusal| refusal.within(" (key)", &key))?;
+        let wrote = shapes.1.write(value_field.node(), &value, &mut writer);
+        wrote.map_err(|refusal| refusal.within(&format!("[{}]", repr_of(&key)), &value))?;
+        written.push(writer.into_bytes());
+        keys.push(key);
+    }
+    list.write_items(&written, sink).map_err(|error| same(error, &keys))
+}
+
+fn load_map<'py, const CONVERT: bool>(
+    py: Python<'py>,
+    shapes: &(Arc<Shape>, Arc<Shape>),
+    list: &List,
+    body: &[u8],
+    at: usize,
+) -> PyResult<Object<'py>> {
+    let Node::Nested(entry) = list.item() else { return Err(broken()) };
+    let [key_field, value_field] = entry.fields() else { return Err(broken()) };
+    let (from, count) = list.items(body, at).ok_or_else(broken)?;
+    let row = |i| from + i * list.stride();
+    let key = |i| shapes.0.load::<CONVERT>(py, key_field.node(), body, row(i) + key_field.offset());
+    let keys = (0..count).map(key).collect::<PyResult<Vec<_>>>()?;
+    if CONVERT {
+        check_hashes(&keys)?;
+    }
+    let objects = PyDict::new(py);
+    for (i, key) in keys.into_iter().enumerate() {
+        let at = row(i) + value_field.offset();
+        objects.set_item(key, shapes.1.load::<CONVERT>(py, value_field.node(), body, at)?)?;
+    }
+    Ok(objects.into_any())
+}
+
+/// The items of a list.
+#[inline]
+fn load_items<'py, const CONVERT: bool>(
+    py: Python<'py>,
+    shape: &Arc<Shape>,
+    list: &List,
+    body: &[u8],
+    at: usize,
+) -> PyResult<Bound<'py, PyList>> {
+    let (from, count) = list.items(body, at).ok_or_else(broken)?;
+    let objects = PyList::empty(py);
+    for i in 0..count {
+        objects.append(shape.load::<CONVERT>(py, list.item(), body, from + i * list.stride())?)?;
+    }
+    Ok(objects)
 }

@@ -5,10 +5,11 @@
 //! Refuses a fork's child: there, a thread that doesn't exist may hold the lock, and the connections are the parent's.
 //! Nothing is sent from there, not even a goodbye.
 
+use std::sync::PoisonError;
+
 use crate::python::prelude::*;
 
-use super::exit::{Exit, close_at_exit};
-use super::forks::Process;
+use super::exit::{Exit, Process, close_at_exit};
 use crate::driver::{self, Poller, Service};
 
 pub(super) struct Shared<S: Service> {
@@ -89,4 +90,10 @@ impl<S: Service> Exit for Shared<S> {
     fn close(&self, _: Python<'_>) {
         self.close();
     }
+}
+
+/// Locks a class's state. A panic elsewhere leaves that consistent: no lock is held across more than one call
+/// of the core.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -9,10 +9,9 @@ use crate::calls::CallCounts;
 use crate::driver::reports::{Counted, DropReport, Dropped, HookClock, Refusals};
 use crate::driver::{AFTER_ERROR, BETWEEN_TURNS, Carrier, Next, Service};
 use crate::endpoint::{Goodbye, Transfers};
-use crate::replication::Interests;
 use crate::session::protocol::ServerTime;
 use crate::session::{Ghosts, Session, Tick};
-use crate::transport::Read;
+use crate::transport::ReadPackets;
 
 pub(super) struct State {
     pub(super) carrier: Carrier,
@@ -25,8 +24,6 @@ pub(super) struct State {
     /// A socket error that wasn't raised yet.
     pub(super) failed: Option<std::io::Error>,
     pub(super) transfers: Transfers,
-    /// For a server whose protocol has ghosts.
-    pub(super) interests: Option<Interests>,
     /// Whether the last receive raised, and left data for the next.
     pub(super) unfinished: bool,
     /// Whether the end of the capture was logged.
@@ -53,7 +50,6 @@ impl State {
             asking: false,
             failed: None,
             transfers: Transfers::default(),
-            interests: None,
             unfinished: false,
             capture_told: false,
             #[cfg(feature = "faults")]
@@ -98,7 +94,7 @@ impl State {
     }
 
     /// [`Session::handle_read`] with this state.
-    pub(super) fn handle_read(&mut self, read: Vec<(PeerHandle, Read)>, tick: &mut Tick) {
+    pub(super) fn handle_read(&mut self, read: Vec<(PeerHandle, ReadPackets)>, tick: &mut Tick) {
         match self.carrier.parts() {
             Some((session, driver)) => driver.transmit(|now, out| session.handle_read(now, read, tick, out)),
             // The endpoint was closed meanwhile, so there is nobody to send it.
@@ -140,9 +136,7 @@ impl State {
         let counted = self.counted();
         self.drops.look(now, counted)
     }
-}
 
-impl State {
     /// The work between ticks, for a bounded time; returns what comes next.
     pub(super) fn step(&mut self) -> Next {
         self.act(Carrier::step)

@@ -7,8 +7,7 @@ use std::borrow::Cow;
 
 use crate::python::prelude::*;
 
-use super::exact;
-use super::value::{Takes, float, integer};
+use super::value::{Takes, exact_number, exact_raw, float, integer};
 use crate::wire::{self, FixedPoint, MAX_LENGTH, MAX_RELATIVE, Value};
 
 #[pyclass(frozen, module = "tickwire.messages")]
@@ -133,9 +132,9 @@ impl Stream {
     ) -> PyResult<Object<'py>> {
         match FixedPoint::new(fraction_bits, low, high) {
             Ok(format) if !format.fits_f64() => {
-                let convert = |object: &Object<'_>| exact::raw(object, &format);
+                let convert = |object: &Object<'_>| exact_raw(object, &format);
                 let raw = self.pass("fixed", value, convert, |core, raw| core.fixed_raw(raw, &format))?;
-                exact::number(value.py(), raw, fraction_bits)
+                exact_number(value.py(), raw, fraction_bits)
             }
             _ => {
                 let pass = |core: &mut wire::Stream, it| core.fixed(it, fraction_bits, low, high);

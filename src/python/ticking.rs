@@ -5,7 +5,6 @@ use pyo3::exceptions::PyRuntimeWarning;
 
 use super::calls::{Desk, Taken};
 use super::endpoint::SENT;
-use super::ghosts;
 use super::hooks::{AskedAt, Candidates, ask_priority};
 use super::log::log_drops;
 use crate::driver::reports::Dropped;
@@ -193,7 +192,8 @@ impl Endpoint {
         });
         let mut wrong = Vec::new();
         if let Some(copies) = &copies {
-            ghosts::begin_tick(&mut state, &copies.columns(), &mut wrong);
+            let world = state.carrier.session.ghosts().world();
+            world.into_iter().for_each(|world| world.begin_tick(&copies.columns(), &mut wrong));
         }
         state.transmit();
         drop(state);

@@ -9,7 +9,7 @@ use super::arrays::received_rows;
 use super::ghosts::owned_ages;
 use crate::driver::Carrier;
 use crate::session::Timing;
-use crate::session::timing::ServerTiming;
+use crate::session::timing::{ServerTiming, TakenInput};
 use crate::store::sequence::nearest;
 use crate::timeline::packet::MAX_COPIES;
 use crate::timeline::{InputCounters, InputState, LeadConfig, MissingPolicy, Player, PlayerConfig};
@@ -102,7 +102,7 @@ impl Client {
         let schema = class.schema().ok_or_else(no_inputs)?;
         let read = |encoded: &Encoded| {
             let mut body = Vec::new();
-            let read = schema.get().core.read(&mut BitReader::new(encoded.bytes()), &mut body);
+            let read = schema.get().fields.core.read(&mut BitReader::new(encoded.bytes()), &mut body);
             read.map_err(value_error)?;
             class.decode(py, &body, None, None)
         };
@@ -119,7 +119,7 @@ impl Client {
         if !(0.0..4_294_967_296.0).contains(&tick) {
             refuse!(PyValueError, "tick must be 0 to 4294967295, not {}", short(tick));
         }
-        player(self, |player, _| player.see((tick * 256.0) as u64))
+        player(self, |player, _| player.see(tick))
     }
 
     fn set_inputs(
@@ -248,9 +248,8 @@ impl Inputs {
     /// Peers with their inputs, if there are any.
     fn taken(&self) -> PyResult<Vec<(PeerHandle, Option<Vec<u8>>)>> {
         self.asked(|timing| {
-            let bodies = timing.bodies();
-            let body = |(start, end): (usize, usize)| bodies[start..end].to_vec();
-            Ok(timing.taken().iter().map(|taken| (taken.peer, taken.body.map(body))).collect())
+            let body = |taken: &TakenInput| timing.body(taken).map(<[u8]>::to_vec);
+            Ok(timing.taken().iter().map(|taken| (taken.peer, body(taken))).collect())
         })
     }
 
@@ -296,19 +295,13 @@ impl Inputs {
     fn get<'py>(&self, py: Python<'py>, client: &ClientHandle) -> PyResult<Option<Object<'py>>> {
         let class = self.protocol().input_class.as_ref().ok_or_else(no_inputs)?;
         let peer = self.0.get().core_handle("client", client)?;
-        let body = self.asked(|timing| {
-            let place = timing.taken_of(peer).and_then(|taken| taken.body);
-            Ok(place.map(|(start, end)| timing.bodies()[start..end].to_vec()))
-        })?;
+        let body = self.asked(|timing| Ok(timing.body_of(peer).map(<[u8]>::to_vec)))?;
         body.map(|body| class.decode(py, &body, None, None)).transpose()
     }
 
     fn seen(&self, client: &ClientHandle) -> PyResult<Option<f64>> {
         let peer = self.0.get().core_handle("client", client)?;
-        self.asked(|timing| {
-            let taken = timing.taken_of(peer);
-            Ok(taken.and_then(|taken| taken.view).map(|view| view as f64 / 256.0))
-        })
+        self.asked(|timing| Ok(timing.seen_by(peer)))
     }
 
     fn status(&self, client: &ClientHandle) -> PyResult<InputStatus> {
@@ -356,7 +349,7 @@ impl Inputs {
         let schema = class.schema().ok_or_else(no_inputs)?.bind(py).clone();
         let (mut rows, mut arena) = (Vec::new(), Vec::new());
         let taken = self.taken()?;
-        let core = &schema.get().core;
+        let core = &schema.get().fields.core;
         for (_, body) in &taken {
             match body {
                 Some(body) => core.split_body(body, &mut rows, &mut arena),

@@ -65,13 +65,11 @@ impl ConnectToken {
         Ok(ConnectToken(token))
     }
 
-    #[staticmethod]
-    fn from_bytes(data: &[u8]) -> PyResult<Self> {
-        netcode::ConnectToken::from_bytes(data).map(ConnectToken).map_err(value_error)
-    }
-
-    fn to_bytes(&self) -> Vec<u8> {
-        self.0.to_bytes().to_vec()
+    methods! {
+        #[staticmethod]
+        from_bytes(data: &[u8]) -> PyResult<Self> =
+            netcode::ConnectToken::from_bytes(data).map(ConnectToken).map_err(value_error);
+        to_bytes() -> Vec<u8> = self.0.to_bytes().to_vec();
     }
 
     properties! {

@@ -45,8 +45,5 @@ fn truth(settings: &Object<'_>, name: &str) -> PyResult<bool> {
 }
 
 fn refused(name: &str, what: &str, given: &Object<'_>) -> PyErr {
-    match given.get_type().name() {
-        Ok(class) => PyTypeError::new_err(format!("{name} must be {what}, not {class}")),
-        Err(error) => error,
-    }
+    PyTypeError::new_err(format!("{name} must be {what}, not {}", class_name(given)))
 }

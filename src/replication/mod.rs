@@ -23,6 +23,7 @@ pub mod packet;
 pub mod publisher;
 mod references;
 pub mod relevancy;
+mod row_news;
 pub mod rows;
 pub mod rules;
 mod saved;
@@ -41,8 +42,9 @@ pub use mirror::{
 pub use name::GhostName;
 pub use packet::Violation;
 pub use publisher::{ClassCosts, Costs, Publisher, PublisherConfig};
-pub use references::{Links, NO_GHOST, Reference, References};
+pub use references::{Links, NO_GHOST, Reference, References, repeated_number};
 pub use relevancy::{Changes, ClassRelevancy, GridConfig, Interest, Relevancy, RelevancyError, View};
+pub use row_news::{Before, RowBody, RowNews};
 pub use rules::{Rule, RuleError, Velocity};
 pub use saved::{BadWorld, SavedClass, SavedIdentity, SavedWorld};
 pub use table::{Column, Full, MAX_PAST, Table, Turn, Wrong};

@@ -6,11 +6,11 @@
 //!
 //! Promises: a number is one ghost's, and never a later one's (of the next four thousand million).
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::drawn::drawn_number;
 use super::mirror::{GhostEvent, GhostEventKind};
-use super::saved::SavedIdentity;
+use super::saved::{SavedIdentity, SavedWorld};
 
 /// The number of no ghost.
 pub const NO_GHOST: u32 = 0;
@@ -169,6 +169,14 @@ impl Links {
         }
         all
     }
+}
+
+/// A network id that two ghosts of a saved world have, or that is none. `columns` are the properties that hold them, by class.
+pub fn repeated_number(saved: &SavedWorld, columns: impl Iterator<Item = Option<usize>>) -> Option<u32> {
+    let mut numbers = HashSet::from([NO_GHOST]);
+    let held = saved.classes.iter().zip(columns).filter_map(|(class, column)| class.cells.get(column?));
+    let mut all = held.flat_map(|cells| cells.as_chunks().0).map(|cell| u32::from_le_bytes(*cell));
+    all.find(|number| !numbers.insert(*number))
 }
 
 #[cfg(test)]

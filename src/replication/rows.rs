@@ -8,6 +8,7 @@ use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::saved::SavedClass;
 use crate::store::cells::Cells;
 use crate::store::zeroed::Zeroed;
 use crate::wire::Properties;
@@ -213,6 +214,34 @@ impl RowCells {
     /// Stores the value of a property without words.
     pub fn keep_body(&self, row: u32, property: usize, body: impl Into<Arc<[u8]>>) {
         self.bodies().insert((row, property), body.into());
+    }
+
+    /// Gives a row the values of the properties in a mask: cells, and bodies of properties without words.
+    pub fn write_values(&self, row: u32, values: &[Vec<u8>], mask: u64) {
+        for (property, value) in values.iter().enumerate().filter(|(property, _)| mask >> property & 1 == 1) {
+            if self.without_words >> property & 1 == 1 {
+                self.keep_body(row, property, value.clone());
+            } else {
+                self.columns[property].write(row as usize, value);
+            }
+        }
+    }
+
+    /// Makes the rows of a saved world live, without owners.
+    pub fn restore(&self, saved: &SavedClass) {
+        let count = saved.rows.last().map_or(0, |last| last + 1);
+        (0..count).for_each(|row| self.set_owner(row, NOBODY));
+        for (place, row) in saved.rows.iter().enumerate() {
+            for (memory, cells) in self.columns.iter().zip(&saved.cells) {
+                let cell = cells.get(place * memory.size()..(place + 1) * memory.size());
+                cell.into_iter().for_each(|cell| memory.write(*row as usize, cell));
+            }
+            for (property, bodies) in saved.bodies.iter().enumerate() {
+                bodies.get(place).into_iter().for_each(|body| self.keep_body(*row, property, &**body));
+            }
+            self.appear(*row);
+        }
+        self.note_grown();
     }
 
     /// A row's values without words.

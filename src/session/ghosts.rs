@@ -4,11 +4,16 @@
 //! goes to a client before the application knows the client. A peer that writes what only the other side may write is
 //! disconnected.
 
+use std::sync::Arc;
+
 use super::feature::{Feature, Moment};
 use super::protocol::GHOSTS;
 use super::timing::packet_time;
 use crate::endpoint::{self, Dial, Event, Host, PeerHandle};
-use crate::replication::{Mirror, Publisher, Violation};
+use crate::replication::{
+    Classes, Column, GhostName, Interests, Mirror, Publisher, PublisherConfig, Relevancy, RelevancyError,
+    Violation, Wrong,
+};
 use crate::time::Instant;
 use crate::transport::{Notification, OpaqueBody, Received};
 use crate::wire::BitWriter;
@@ -20,15 +25,20 @@ pub enum Ghosts {
     #[default]
     None,
     /// A server's: it holds the world.
-    Publisher(Box<Publisher>),
+    World(Box<ServedWorld>),
     /// A client's: it holds what it was shown of the world.
     Mirror(Box<Mirror>),
 }
 
 impl Ghosts {
     /// The world, on a server.
+    pub fn world(&mut self) -> Option<&mut ServedWorld> {
+        if let Ghosts::World(world) = self { Some(world) } else { None }
+    }
+
+    /// What publishes the world, on a server.
     pub fn publisher(&mut self) -> Option<&mut Publisher> {
-        if let Ghosts::Publisher(publisher) = self { Some(publisher) } else { None }
+        self.world().map(|world| &mut world.publisher)
     }
 
     /// The copy of the world, on a client.
@@ -39,6 +49,52 @@ impl Ghosts {
     /// Whether a client's picture has changed since the application looked.
     pub fn has_news(&self) -> bool {
         if let Ghosts::Mirror(mirror) = self { mirror.has_news() } else { false }
+    }
+}
+
+/// A server's world: its ghosts, and which of them each client gets.
+pub struct ServedWorld {
+    pub publisher: Publisher,
+    pub interests: Interests,
+}
+
+impl ServedWorld {
+    /// A world without ghosts, all of which will go to all clients.
+    pub fn new(classes: Arc<Classes>, config: PublisherConfig) -> Self {
+        let interests = Interests::new(&classes);
+        ServedWorld { publisher: Publisher::new(classes, config), interests }
+    }
+
+    /// Spawns a ghost, which no earlier mask covers. None if its class is full.
+    pub fn spawn(&mut self, class: usize, owner: Option<PeerHandle>) -> Option<u32> {
+        let row = self.publisher.spawn(class, owner).ok()?;
+        self.interests.forget(class, row);
+        Some(row)
+    }
+
+    /// Begins the next tick with these columns, and decides which client gets what.
+    pub fn begin_tick(&mut self, columns: &[Vec<Column<'_>>], wrong: &mut Vec<(usize, Wrong)>) {
+        self.publisher.begin_tick(columns, wrong);
+        self.interests.update(&mut self.publisher);
+    }
+
+    /// The name by which a client knows a ghost that it has, or will have.
+    pub fn name(&mut self, peer: PeerHandle, class: usize, row: u32) -> Option<GhostName> {
+        self.interests.name(&mut self.publisher, peer, class, row)
+    }
+
+    /// Changes the rule of a class.
+    ///
+    /// # Errors
+    /// When the rule doesn't fit the class.
+    pub fn set_rule(&mut self, class: usize, rule: Relevancy) -> Result<(), RelevancyError> {
+        self.interests.set_rule(&self.publisher.classes().clone(), class, rule)
+    }
+
+    /// The class and row of each ghost whose owner left since the last call, if it has no new owner.
+    pub fn take_orphans(&mut self) -> Vec<(usize, u32)> {
+        let orphans: Vec<_> = self.publisher.take_orphans().collect();
+        orphans.into_iter().filter(|(class, row)| self.publisher.owner(*class, *row).is_none()).collect()
     }
 }
 
@@ -62,7 +118,7 @@ impl GhostPart {
         if self.server == Some(peer) {
             return true;
         }
-        let is_here = |dial: &Dial| dial.disconnect_reason().is_none();
+        let is_here = |dial: &Dial| dial.end().is_none();
         let has_server = self.server.and_then(|server| host.dialled(server)).is_some_and(is_here);
         if host.dialled(peer).is_none() || has_server {
             return false;

@@ -208,43 +208,35 @@ impl PeerPart {
         if chunks.is_empty() || self.core::<Hosting>().is_none() {
             return;
         }
-        let mut kept = Vec::new();
-        for (peer, event) in chunks.drain(..) {
-            if let Some(event) = self.take_world(peer, event) {
-                kept.push((peer, event));
-            }
+        let is_sent = |peer, number| self.worlds.iter().any(|(to, sent, _)| (*to, *sent) == (peer, number));
+        let is_world = |(peer, event): &mut (PeerHandle, ChunkEvent)| match event {
+            ChunkEvent::Sent { number } | ChunkEvent::NotSent { number, .. } => is_sent(*peer, *number),
+            _ => event.has_label(LABEL),
+        };
+        let worlds: Vec<_> = chunks.extract_if(.., is_world).collect();
+        for (peer, event) in worlds {
+            self.handle_world_event(peer, event);
         }
-        *chunks = kept;
     }
 
-    /// Handles an event of a chunk with a world; returns any other.
-    fn take_world(&mut self, peer: PeerHandle, event: ChunkEvent) -> Option<ChunkEvent> {
-        match &event {
+    fn handle_world_event(&mut self, peer: PeerHandle, event: ChunkEvent) {
+        match event {
             ChunkEvent::Sent { number } | ChunkEvent::NotSent { number, .. } => {
-                let is_it = |(to, sent, _): &(PeerHandle, u64, u8)| (*to, *sent) == (peer, *number);
-                let Some(place) = self.worlds.iter().position(is_it) else { return Some(event) };
-                let (_, _, player) = self.worlds.swap_remove(place);
+                let is_it = |(to, sent, _): &(PeerHandle, u64, u8)| (*to, *sent) == (peer, number);
+                let Some(place) = self.worlds.iter().position(is_it) else { return };
+                let (.., player) = self.worlds.swap_remove(place);
                 self.note_sent(player, matches!(event, ChunkEvent::Sent { .. }));
-                None
             }
-            ChunkEvent::Received { offer, .. } | ChunkEvent::NotReceived { offer, .. }
-                if !offer.label.starts_with(LABEL) =>
-            {
-                Some(event)
-            }
-            ChunkEvent::NotReceived { .. } => None,
-            ChunkEvent::Received { offer, stored } => {
-                let player = self.players.iter().find(|link| link.handle == peer).map(|link| link.player);
-                if let (Some(player), Some(id), Stored::Bytes(bytes)) = (player, id_in(&offer.label), stored)
+            ChunkEvent::Received { offer, stored: Stored::Bytes(bytes) } => {
+                let world = WorldBytes { hash: offer.hash, bytes: Arc::new(bytes) };
+                let player = self.player_of(peer).map(|(player, _)| player);
+                if let (Some(player), Some(id)) = (player, id_in(&offer.label))
+                    && let Some(hosting) = self.core::<Hosting>()
                 {
-                    let world = WorldBytes { hash: offer.hash, bytes: Arc::new(bytes.clone()) };
-                    if let Some(hosting) = self.core::<Hosting>() {
-                        hosting.handle_world(player, id, world);
-                    }
+                    hosting.handle_world(player, id, world);
                 }
-                None
             }
-            ChunkEvent::Offered(_) => Some(event),
+            _ => {}
         }
     }
 }
@@ -264,7 +256,7 @@ mod tests {
     fn part() -> PeerPart {
         let opening = Opening {
             protocol_id: 1,
-            spoken: None,
+            upper_protocol: None,
             key: None,
             name: "ann",
             places: 4,

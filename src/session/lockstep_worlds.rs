@@ -30,14 +30,8 @@ impl LockstepWorlds {
         chunks: &mut Vec<(PeerHandle, ChunkEvent)>,
         player_of: impl Fn(PeerHandle) -> Option<u8>,
     ) -> Vec<Stored> {
-        let is_world = |event: &ChunkEvent| match event {
-            ChunkEvent::Received { offer, .. } | ChunkEvent::NotReceived { offer, .. } => {
-                offer.label.starts_with(LABEL)
-            }
-            _ => false,
-        };
         let mut unread = Vec::new();
-        for (peer, event) in chunks.extract_if(.., |(_, event)| is_world(event)) {
+        for (peer, event) in chunks.extract_if(.., |(_, event)| event.has_label(LABEL)) {
             let ChunkEvent::Received { stored, .. } = event else { continue };
             match player_of(peer) {
                 Some(player) => unread.extend(self.keep(player, stored)),

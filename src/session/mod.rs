@@ -24,7 +24,7 @@ pub mod timing;
 mod view;
 mod ways;
 
-pub use ghosts::Ghosts;
+pub use ghosts::{Ghosts, ServedWorld};
 pub use hosted::{Standing, client_id};
 pub use lockstep::SharedLockstep;
 pub use opening::Opening;
@@ -45,7 +45,7 @@ use crate::netcode;
 use crate::replication::Mirror;
 use crate::store::Datagrams;
 use crate::time::{Duration, Instant, UnixSeconds};
-use crate::transport::{Read, Received};
+use crate::transport::{Connection, ReadPackets, Received};
 
 /// How often a lingering endpoint, which nobody ticks, ticks itself: copies of redundant messages go out with ticks.
 const LINGER_TICK: Duration = Duration::from_millis(16);
@@ -193,8 +193,7 @@ impl Session {
         let server = self.features.ghosts.server;
         let heard = server.and_then(|server| timing::newest_without_loss(&self.host, mirror, server));
         let connection = server.and_then(|server| self.host.connection(server));
-        let round_trip = connection.map_or(0.0, |connection| connection.stats().rtt_max / 1000.0);
-        let line = (heard, Duration::from_secs_f64(round_trip));
+        let line = (heard, connection.map_or(Duration::ZERO, Connection::longest_rtt));
         view.show((mirror, self.features.timing.player()), line, now, tick, columns)
     }
 
@@ -245,7 +244,7 @@ impl Session {
     pub fn handle_read(
         &mut self,
         now: Instant,
-        read: Vec<(PeerHandle, Read)>,
+        read: Vec<(PeerHandle, ReadPackets)>,
         tick: &mut Tick,
         out: &mut Datagrams,
     ) {

@@ -8,7 +8,7 @@ use super::hosting::Hosting;
 use super::peers::{PeerConfig, PeerPart};
 use crate::endpoint::{DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY};
 use crate::mesh::{MAX_NAME_BYTES, MAX_PLAYERS, Mesh, MeshConfig};
-use crate::netcode::{self, Key, Spoken};
+use crate::netcode::{self, Key, UpperProtocol};
 use crate::rng::Entropy;
 use crate::time::{Duration, Instant, UnixSeconds};
 
@@ -29,7 +29,7 @@ const CLOCK_SKEW: Duration = Duration::from_secs(3600);
 pub struct Opening<'a> {
     pub protocol_id: u64,
     /// The protocol's digest, for refusals that say what differs.
-    pub spoken: Option<Spoken>,
+    pub upper_protocol: Option<UpperProtocol>,
     /// The key that all peers of the game share. None: anyone can join.
     pub key: Option<Key>,
     pub name: &'a str,
@@ -102,7 +102,7 @@ impl Opening<'_> {
             replace_duplicates: false,
             clock_skew: CLOCK_SKEW,
             explains: self.key.is_none(),
-            spoken: self.spoken.clone(),
+            upper_protocol: self.upper_protocol.clone(),
             ..listener
         }
     }
@@ -122,7 +122,7 @@ impl Opening<'_> {
             key: self.join_key(),
             netcode: netcode::ClientConfig { development: self.key.is_none(), ..dialling },
             timeout: self.timeout(),
-            spoken: self.spoken.as_ref().map(|spoken| spoken.hash),
+            upper_protocol: self.upper_protocol.as_ref().map(|upper_protocol| upper_protocol.hash),
             relaying: self.relaying,
         };
         let of_mesh = MeshConfig {
@@ -152,7 +152,7 @@ mod tests {
     fn wrong_settings_are_named_and_strangers_get_in_only_without_a_key() {
         let good = Opening {
             protocol_id: 1,
-            spoken: None,
+            upper_protocol: None,
             key: None,
             name: "ann",
             places: 4,

@@ -14,7 +14,7 @@ use super::lockstep_worlds::LockstepWorlds;
 use super::peer_links::{MARK, OUT, link_end, pass_of, ticket_in};
 use super::protocol::{CORE, PEERS};
 use super::settings::{self, Setting};
-use crate::endpoint::{DEVELOPMENT_ADDRESS, Detail, Event, Goodbye, Host, PeerHandle};
+use crate::endpoint::{Detail, Event, Goodbye, Host, PeerHandle, development_names};
 use crate::mesh::{self, Action, Happening, LeaveReason, LinkEnd, Mesh, Message, Ticket, bit, is_dialable};
 use crate::netcode::{self, ConnectToken, Key, TOKEN_BYTES, TokenParams, USER_DATA_BYTES};
 use crate::rendezvous::lobby_code;
@@ -106,7 +106,7 @@ pub struct PeerConfig {
     /// Seconds of silence that end a connection.
     pub timeout: u32,
     /// A hash of the protocol, for refusals that say what differs.
-    pub spoken: Option<u64>,
+    pub upper_protocol: Option<u64>,
     /// Whether two players may play by way of a third, if they don't reach each other.
     pub relaying: bool,
 }
@@ -255,7 +255,7 @@ impl PeerPart {
                     }
                     Event::Dialled { peer, .. } => {
                         if let Some(dial) = host.dialled(peer) {
-                            self.mesh.handle_dialled(now, peer.number(), dial.server_address());
+                            self.mesh.handle_dialled(now, peer.number(), dial.netcode().server_address());
                         }
                     }
                     Event::Disconnected { peer, reason, violation, detail } => {
@@ -397,10 +397,8 @@ impl PeerPart {
             user_data[..MARK.len()].copy_from_slice(MARK);
             user_data[MARK.len()..MARK.len() + ticket.len()].copy_from_slice(ticket);
         }
-        // One entry for each address; the last may hold the protocol's hash.
-        let spoken = self.config.spoken.filter(|_| ticket.is_none()).map(netcode::hash_address);
-        let mut names = vec![DEVELOPMENT_ADDRESS; addresses.len()];
-        names.extend(spoken);
+        let upper_protocol = self.config.upper_protocol.filter(|_| ticket.is_none());
+        let names = development_names(addresses.len(), upper_protocol);
         let params = TokenParams {
             protocol_id: self.config.netcode.protocol_id,
             private_key: &key,

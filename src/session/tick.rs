@@ -5,14 +5,14 @@ use std::collections::HashSet;
 use crate::endpoint::{Event, Inbox, PeerHandle, PeerStats};
 use crate::mesh::Happening;
 use crate::transport::chunks::ChunkEvent;
-use crate::transport::{Notification, Unread};
+use crate::transport::{Notification, UnreadPackets};
 
 /// Everything that arrived since the last tick.
 #[derive(Default)]
 pub struct Tick {
     /// Packets that only the application's own code can read, by peer: while there are any, the rest of the tick
     /// waits for [`Session::handle_read`](super::Session::handle_read).
-    pub unread: Vec<(PeerHandle, Unread)>,
+    pub unread: Vec<(PeerHandle, UnreadPackets)>,
     /// Messages, in order within each channel of each peer: their bodies and records, and tables.
     pub inbox: Inbox,
     /// Events of chunks in either direction.

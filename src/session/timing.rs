@@ -11,7 +11,7 @@ use crate::endpoint::{Dial, Event, Host, PeerHandle};
 use crate::replication::{Mirror, PacketTime, Publisher};
 use crate::store::sequence::ahead;
 use crate::time::Instant;
-use crate::timeline::packet::{self, InputFault, Report};
+use crate::timeline::packet::{self, InputFault, Report, VIEW_STEPS};
 use crate::timeline::referee::TickTime;
 use crate::timeline::{InputState, LeadConfig, MissingPolicy, Player, PlayerConfig, Referee};
 use crate::transport::{Notification, OpaqueBody, Received};
@@ -74,7 +74,7 @@ pub enum Timing {
 pub struct TakenInput {
     pub peer: PeerHandle,
     pub state: InputState,
-    /// The place of the input in [`ServerTiming::bodies`], if there is one.
+    /// The place of the input among all bodies, if there is one.
     pub body: Option<(usize, usize)>,
     /// The tick that the player saw, in 1/256.
     pub view: Option<u64>,
@@ -319,16 +319,25 @@ impl ServerTiming {
         &self.taken
     }
 
-    /// A client's input of the current tick.
-    pub fn taken_of(&self, peer: PeerHandle) -> Option<&TakenInput> {
+    fn taken_of(&self, peer: PeerHandle) -> Option<&TakenInput> {
         // Sorted by slot.
         let place = self.taken.binary_search_by_key(&peer.slot, |taken| taken.peer.slot).ok()?;
         self.taken.get(place).filter(|taken| taken.peer == peer)
     }
 
-    /// The memory that holds the inputs, as rows of their schema.
-    pub fn bodies(&self) -> &[u8] {
-        &self.bodies
+    /// An input of the current tick, as a row of its schema.
+    pub fn body(&self, taken: &TakenInput) -> Option<&[u8]> {
+        taken.body.map(|(start, end)| &self.bodies[start..end])
+    }
+
+    /// A client's input of the current tick, as a row of its schema.
+    pub fn body_of(&self, peer: PeerHandle) -> Option<&[u8]> {
+        self.body(self.taken_of(peer)?)
+    }
+
+    /// The tick that a client's player saw when giving the input of the current tick, if the client reported it.
+    pub fn seen_by(&self, peer: PeerHandle) -> Option<f64> {
+        Some(self.taken_of(peer)?.view? as f64 / VIEW_STEPS)
     }
 
     /// The state of a client's inputs.
@@ -410,7 +419,7 @@ impl ServerTiming {
 impl ClientTiming {
     /// Follows the time of the server that was dialled, and of another one once the connection to the first is over.
     fn follow(&mut self, host: &Host, peer: PeerHandle) {
-        let is_here = |dial: &Dial| dial.disconnect_reason().is_none();
+        let is_here = |dial: &Dial| dial.end().is_none();
         if self.server == Some(peer)
             || host.dialled(peer).is_none()
             || self.server.and_then(|server| host.dialled(server)).is_some_and(is_here)

@@ -161,7 +161,7 @@ impl ClientView {
         // A fixed delay may begin before the server's first tick.
         let shown = (shown + turns).max(0.0);
         if let Some(player) = player.filter(|_| tick.is_none()) {
-            player.see((shown * 256.0) as u64);
+            player.see(shown);
         }
         Some(shown)
     }

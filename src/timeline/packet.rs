@@ -35,6 +35,9 @@ pub const MAX_ECHOES: usize = 4;
 /// Held for this long or longer, or for an unknown time.
 pub const MAX_HELD: u8 = 255;
 
+/// Steps of a tick in which a client reports the tick that its player saw.
+pub const VIEW_STEPS: f64 = 256.0;
+
 const SEQUENCE_BITS: u32 = 8;
 const VIEW_BITS: u32 = 24;
 const COUNT_BITS: u32 = 5;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use super::clock::ServerClock;
 use super::lead::{InputLead, LeadConfig};
 use super::packet::{
-    HEADER_BITS, InputHeader, MAX_BUSY, MAX_CHANGED, MAX_COPIES, MAX_HELD, Report, write_inputs,
+    HEADER_BITS, InputHeader, MAX_BUSY, MAX_CHANGED, MAX_COPIES, MAX_HELD, Report, VIEW_STEPS, write_inputs,
 };
 use super::presses::{Presses, SentPresses};
 use crate::store::sequence::nearest;
@@ -320,9 +320,9 @@ impl Player {
         Some((written(&body), rest))
     }
 
-    /// Sets the tick that the player sees from now on, in 1/256.
-    pub fn see(&mut self, view: u64) {
-        self.view = Some(view);
+    /// Sets the tick that the player sees from now on.
+    pub fn see(&mut self, tick: f64) {
+        self.view = Some((tick * VIEW_STEPS) as u64);
     }
 
     /// Inputs that the server may lack.

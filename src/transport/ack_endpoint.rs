@@ -9,13 +9,13 @@
 //! as a fragment, within the bound of partial packets. A stranger can only jump ahead, so that the rightful peer's
 //! packets are stale, and ack packets that were lost.
 
-use super::error::ConfigError;
 use super::ledger::acks::{Acked, Acks, FullHeader, NotNew, PacketCounters, RttSampling};
 use super::ledger::estimate::Stats;
 pub use super::packet::AckEndpointConfig;
 use super::packet::HeaderKind;
 use super::packet::fragment::{FRAGMENT_HEADER_SIZE, Fragment, FragmentError, Reassembly, split};
 use super::packet::header::HeaderError;
+use crate::limits::ConfigError;
 use crate::time::Instant;
 use core::fmt;
 

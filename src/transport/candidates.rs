@@ -44,7 +44,7 @@ pub enum Column {
 
 /// The attributes wanted of one channel's messages.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Wanted {
+pub(crate) struct ColumnRequest {
     pub(crate) attribute: Attribute,
     pub(crate) now: Instant,
     pub(crate) slot: u32,
@@ -80,8 +80,12 @@ impl Column {
     }
 
     /// Appends the wanted attribute of these messages.
-    pub(super) fn extend<'a>(&mut self, wanted: &Wanted, messages: impl Iterator<Item = Candidate<'a>>) {
-        let &Wanted { attribute, now, slot, channel } = wanted;
+    pub(super) fn extend<'a>(
+        &mut self,
+        wanted: &ColumnRequest,
+        messages: impl Iterator<Item = Candidate<'a>>,
+    ) {
+        let &ColumnRequest { attribute, now, slot, channel } = wanted;
         let size = |message: &Message| message.encoded.bytes().len() as u32;
         match (self, attribute) {
             (Column::U8(column), _) => column.extend(messages.map(|_| channel)),

@@ -29,6 +29,11 @@ impl Message {
         Message { message_type, encoded, block: None }
     }
 
+    /// The bytes of its block; none without one.
+    pub(crate) fn block_bytes(&self) -> &[u8] {
+        self.block.as_ref().map_or(&[], |block| block)
+    }
+
     /// The message's size in the receiver's byte window: an upper bound, wherever in a packet the message lies.
     pub fn window_bytes(&self) -> usize {
         window_bytes(self.encoded.max_bits()) + self.block.as_ref().map_or(0, |block| block.len())
@@ -144,6 +149,13 @@ pub struct SendOptions {
     pub tag: u32,
     /// Report the message's outcome: see `Connection::poll_notification`.
     pub notify: bool,
+}
+
+impl SendOptions {
+    /// The tag of the message's notification, if one was asked for.
+    pub(crate) fn notify_tag(self) -> Option<u32> {
+        self.notify.then_some(self.tag)
+    }
 }
 
 /// A message handed to a channel.

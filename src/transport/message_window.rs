@@ -1,4 +1,4 @@
-//! How many bytes of messages may be in flight: this makes messages yield when the line is full.
+//! The window of messages, in bytes in flight. It makes messages yield when the line is full.
 //!
 //! A window, because it paces itself: at any rate of the line at most the window is in flight, so a line much slower
 //! than the budget fills its queue by the window and no more. The window grows while everything arrives soon and the

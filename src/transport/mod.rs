@@ -33,14 +33,15 @@ pub mod protocol;
 mod stream;
 mod windowed_min;
 
+pub use crate::limits::ConfigError;
 pub use candidates::{Attribute, Column, ScoreError};
 pub use congestion::CongestionConfig;
-pub use connection::{Connection, ConnectionConfig, End, Read, Scratch, Unread, Violation};
+pub use connection::{Connection, ConnectionConfig, End, ReadPackets, Scratch, UnreadPackets, Violation};
 pub use direct_tables::DirectTables;
-pub use error::{ConfigError, SendError};
+pub use error::SendError;
 pub use framing::{
-    BodyFault, CloseReason, Extent, Fault, FaultKind, MAX_DETAIL_BYTES, PacketFault, Refusal, VERSION,
-    alone_bits, begin_alone, read_alone, write_alone,
+    CloseReason, Extent, Fault, FaultKind, MAX_DETAIL_BYTES, Refusal, VERSION, alone_bits, begin_alone,
+    read_alone, write_alone,
 };
 pub use ledger::acks::PacketCounters;
 pub use ledger::estimate::Stats as PacketStats;
@@ -49,10 +50,8 @@ pub use message::{Block, Message, OpaqueBody, Received, SendOptions};
 pub use outlet::Outlet;
 pub use pacing::{BudgetConfig, RateConfig};
 pub use packet::{fragment, header, numbered};
-pub use parts::Desync;
 pub use protocol::{
     Body, ChannelConfig, ChannelKind, FRAGMENT_BYTES, Framing, FramingError, MessageType, Protocol, Resend,
     Share, YojimboChannel, YojimboConfig,
 };
-pub use stream::external::Fill;
-pub use stream::{ChannelStats, Pool};
+pub use stream::{ChannelStats, Fill, Pool};

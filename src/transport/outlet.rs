@@ -1,4 +1,4 @@
-//! Where packets go.
+//! The destination of a connection's packets.
 
 use crate::store::Packets;
 

@@ -1,9 +1,9 @@
-//! How many bytes a connection may send now: buckets that fill at a rate and hold one burst. [`Budget`] has a fixed rate,
+//! Limits on the bytes that a connection may send now: buckets that fill at a rate and hold one burst. [`Budget`] has a fixed rate,
 //! [`Pacer`] one that a congestion controller sets at each turn.
 
 use core::time::Duration;
 
-use super::error::ConfigError;
+use crate::limits::ConfigError;
 use crate::time::Instant;
 
 /// A rate, and what may go out at once.

@@ -1,8 +1,8 @@
-//! Messages and blocks in parts: the parts that packets carry, as they are sent and as they are read.
+//! Messages and blocks in parts, as they are read from packets.
 
 use core::ops::Range;
 
-use super::message::{Message, Received};
+use super::message::Received;
 
 /// A fragment of bytes that are cut into pieces of `size`; the last one may be shorter.
 pub(crate) fn fragment_of(whole: &[u8], index: usize, size: usize) -> &[u8] {
@@ -26,39 +26,7 @@ pub(crate) struct MessageFragment {
     pub(crate) bytes: Range<usize>,
 }
 
-/// The faults of a fragment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FragmentFault {
-    /// It is beyond the receive window.
-    Window,
-    /// Another fragment described the message differently.
-    Differs,
-}
-
-/// A fragment that the packet being composed carries.
-#[derive(Clone, Debug)]
-pub(crate) struct Fragment {
-    /// The message's number in its channel.
-    pub(crate) id: u16,
-    pub(crate) count: usize,
-    pub(crate) index: usize,
-    /// Bytes of all fragments but the last.
-    pub(crate) size: usize,
-    /// The message and the whole block.
-    pub(crate) message: Message,
-    /// By which the channel knows the message again.
-    pub(crate) mark: u64,
-}
-
-impl Fragment {
-    /// Its part of the block.
-    pub(crate) fn data(&self) -> &[u8] {
-        let block = self.message.block.as_deref().map_or(&[][..], Vec::as_slice);
-        fragment_of(block, self.index, self.size)
-    }
-}
-
-/// A fragment read from a packet.
+/// A fragment of a block, read from a packet.
 #[derive(Debug)]
 pub(crate) struct BlockFragment {
     /// The message's number in its channel.
@@ -70,22 +38,14 @@ pub(crate) struct BlockFragment {
     pub(crate) message: Option<Received>,
 }
 
-/// The bounds of the blocks of a channel.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct BlockLimits {
-    /// Bytes of all fragments but the last.
-    pub(crate) fragment_bytes: usize,
-    /// Bytes of the largest block.
-    pub(crate) max_bytes: usize,
-}
-
-/// A claim of the peer that can't be true if both sides have the same configuration and never lost a message.
+/// A claim of the peer about a message that can't be true if both sides have the same configuration and never lost a
+/// message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Desync {
-    /// A message beyond the receive window.
+pub(crate) enum ChannelFault {
+    /// A message or credit is beyond the window that both sides know, or has another kind of number than the channel's.
     Window,
-    /// A fragment of a block of another number of fragments.
-    FragmentCount,
-    /// A fragment that is shorter than its place asks for, or reaches beyond the largest block.
+    /// Fragments of a message or a block contradict each other.
+    Fragments,
+    /// A fragment of a block is shorter than its place asks for, or reaches beyond the largest block.
     FragmentSize,
 }

@@ -216,7 +216,7 @@ impl World {
         let mut out = Datagrams::new();
         self.server.transmit_between(self.now, &mut out);
         self.deliver(&out);
-        self.players.retain(|player| player.client.dialled(DIALLED).unwrap().disconnect_reason().is_none());
+        self.players.retain(|player| player.client.dialled(DIALLED).unwrap().end().is_none());
         let opened = self.opened.0.lock().unwrap();
         assert!(opened.iter().all(|id| self.admitted.contains(id)), "a stranger's chunk has a place");
     }

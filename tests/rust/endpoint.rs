@@ -192,7 +192,7 @@ impl World {
         });
         assert_eq!(
             told,
-            client.dialled(DIALLED).unwrap().disconnect_reason(),
+            client.dialled(DIALLED).unwrap().end().map(|end| end.reason),
             "the event and the state agree"
         );
         told
@@ -213,7 +213,7 @@ fn lan() -> Conditions {
 fn connects_in_two_round_trips_and_not_a_timer_more() {
     let mut world = World::new(4, Conditions::perfect().latency(ms(50), ms(0)));
     let client = world.add_client();
-    while world.client(client).dialled(DIALLED).unwrap().state() != ClientState::Connected {
+    while world.client(client).dialled(DIALLED).unwrap().netcode().state() != ClientState::Connected {
         world.tick();
     }
     // Request, challenge, response, keep-alive: four times 50 ms, each rounded up to a tick.

@@ -257,7 +257,7 @@ fn what_cannot_be_asked_for_takes_nothing_from_strict_channels() {
 fn a_full_ledger_tells_every_fate_once_and_in_order() {
     let protocol = protocol(Share::default(), Share::default());
     let mut config = ConnectionConfig::default();
-    (config.packets.acks.max_window, config.packets.acks.received_window) = (64, 64);
+    (config.packets.acks.max_window, config.packets.acks.received_window) = (Some(64), 64);
     config.budget = BudgetConfig { adaptive: false, ..BudgetConfig::new(1e9, 1e9) };
     let mut end = Connection::new(&config, protocol.clone()).unwrap();
     let (mut out, mut told) = (Packets::new(), Vec::new());

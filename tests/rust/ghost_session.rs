@@ -12,7 +12,7 @@ use tickwire::replication::{
 };
 use tickwire::rng::Rng;
 use tickwire::session::protocol::{self as parts, ghost_channel};
-use tickwire::session::{Ghosts, Session, Tick};
+use tickwire::session::{Ghosts, ServedWorld, Session, Tick};
 use tickwire::store::Datagrams;
 use tickwire::time::{Instant, UnixSeconds};
 use tickwire::transport::{
@@ -75,13 +75,13 @@ impl World {
             chunks: ChunkLimits::CLIENT,
         };
         let channel = ghost_channel(&protocol).unwrap();
-        let publisher = Publisher::new(classes.clone(), PublisherConfig { channel, seed: 0 });
+        let world = ServedWorld::new(classes.clone(), PublisherConfig { channel, seed: 0 });
         let server = Host::server(config, protocol.clone(), &mut rng, UNIX).unwrap();
         World {
             now: Instant::ZERO,
             rng,
             loss,
-            server: Session::with_roles(server, Ghosts::Publisher(Box::new(publisher)), None),
+            server: Session::with_roles(server, Ghosts::World(Box::new(world)), None),
             clients: (1..=clients).map(|id| Self::client(id, &classes, &protocol)).collect(),
             xs: vec![0; ROWS as usize],
             out: Datagrams::new(),

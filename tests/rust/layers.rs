@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 const MAY_USE: &[(&str, &[&str])] = &[
     ("exact", &[]),
     ("time", &[]),
-    ("limits", &[]),
+    ("limits", &["exact"]),
     ("rng", &[]),
     ("store", &["time", "limits", "rng"]),
     ("wire", &["store", "time", "limits", "rng", "exact"]),
@@ -194,7 +194,6 @@ const EXCEPTIONS: &[(&str, &[(&str, &str)])] = &[
             ("latest", "mod"),
             ("outgoing", "mod"),
             ("redundant", "mod"),
-            ("reliable", "mod"),
             ("reliable_receiver", "mod"),
             ("reliable_sender", "mod"),
             ("unreliable", "mod"),

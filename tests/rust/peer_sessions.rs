@@ -78,8 +78,13 @@ impl World {
             Some(contact) => Mesh::join(config, vec![address(contact)]),
         };
         let dialling = netcode::ClientConfig::new(PROTOCOL_ID);
-        let config =
-            PeerConfig { key: DEVELOPMENT_KEY, netcode: dialling, timeout: 5, spoken: None, relaying: false };
+        let config = PeerConfig {
+            key: DEVELOPMENT_KEY,
+            netcode: dialling,
+            timeout: 5,
+            upper_protocol: None,
+            relaying: false,
+        };
         let mut session = Session::new(host);
         session.set_peers(self.now, PeerPart::new(mesh, config, Box::new(rng), self.now, unix));
         self.sessions.push(session);

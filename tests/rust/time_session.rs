@@ -138,8 +138,7 @@ fn inputs_run_in_the_ticks_that_they_are_for() {
         line.tick();
         let timing = line.server.timing().inputs().unwrap();
         for each in timing.taken().iter().filter(|taken| taken.state == InputState::Here) {
-            let (start, _) = each.body.unwrap();
-            taken.push((timing.tick(), timing.bodies()[start]));
+            taken.push((timing.tick(), timing.body(each).unwrap()[0]));
         }
     }
     assert!(taken.len() > 300 && taken.iter().all(|one| sent.contains(one)));

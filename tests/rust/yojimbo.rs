@@ -9,8 +9,8 @@ use tickwire::store::Packets;
 use tickwire::time::{Duration, Instant};
 use tickwire::transport::ack_endpoint::{AckEndpoint, AckEndpointConfig};
 use tickwire::transport::{
-    Body, ChannelConfig, ChannelKind, Connection, ConnectionConfig, Desync, End, Fault, Framing,
-    FramingError, Message, MessageType, OpaqueBody, PacketFault, Protocol, Received, Resend, SendError,
+    Body, BudgetConfig, ChannelConfig, ChannelKind, Connection, ConnectionConfig, End, Fault, FaultKind,
+    Framing, FramingError, Message, MessageType, OpaqueBody, Protocol, Received, Resend, SendError,
     SendOptions, Violation, YojimboChannel, YojimboConfig,
 };
 use tickwire::wire::{BitReader, BitSink, BitWriter, Kind, Schema};
@@ -147,6 +147,28 @@ fn a_block_takes_well_under_the_four_seconds_of_a_fragment_a_tick() {
     let narrow = Conditions::perfect().latency(ms(20), ms(0)).rate(60_000, 30_000);
     let slow = block_ticks(narrow, 7);
     assert!((260..900).contains(&slow), "{slow} ticks");
+}
+
+/// Without congestion control the budget is all that slows a block down, fragments that are sent again included.
+#[test]
+fn a_block_keeps_to_a_fixed_budget() {
+    let line = Conditions::perfect().latency(ms(20), ms(0));
+    for (conditions, most) in [(line, 1.1), (line.loss(0.1), 1.4)] {
+        let mut pair = Pair::new(protocol(), conditions, 11);
+        let budget = BudgetConfig { adaptive: false, ..BudgetConfig::new(60_000.0, 8_192.0) };
+        pair.ends[0].set_budget(budget).unwrap();
+        pair.ticks(30);
+        let (began, before) = (pair.now, pair.sent_bytes[0]);
+        pair.send(0, RELIABLE, blob(9, 256 * 1024)).unwrap();
+        while take(&mut pair, 1, RELIABLE).is_empty() {
+            pair.tick();
+            let seconds = (pair.now - began).as_secs_f64();
+            let sent = (pair.sent_bytes[0] - before) as f64;
+            // A packet may overdraw, and each tick has a packet of some bytes.
+            assert!(sent < 8_192.0 + 60_000.0 * seconds + 2_048.0, "{sent} bytes in {seconds:.2} s");
+            assert!(seconds < most * 256.0 * 1024.0 / 55_000.0, "the budget is used");
+        }
+    }
 }
 
 #[test]
@@ -306,11 +328,17 @@ impl Hostile {
     }
 }
 
-fn desync(result: Result<(), End>) -> Desync {
-    match result.unwrap_err() {
-        End::Violation(Violation::Yojimbo(Fault::Desync { channel: 0, desync })) => desync,
+fn fault(end: End) -> Fault {
+    match end {
+        End::Violation(Violation::Yojimbo(fault)) => fault,
         other => panic!("{other:?}"),
     }
+}
+
+fn desync(result: Result<(), End>) -> String {
+    let fault = fault(result.unwrap_err());
+    assert_eq!(fault.kind, FaultKind::Desync);
+    fault.to_string()
 }
 
 #[test]
@@ -323,7 +351,7 @@ fn a_desync_is_told_from_a_message_that_comes_again() {
     peer.message(0).unwrap();
     peer.message(65_535).unwrap();
     assert_eq!(peer.taken(), []);
-    assert_eq!(desync(peer.message(1025)), Desync::Window);
+    assert_eq!(desync(peer.message(1025)), "a message of channel 0 is beyond the receive window");
 }
 
 #[test]
@@ -331,12 +359,13 @@ fn fragments_that_disagree_are_a_desync() {
     let fresh = || Hostile::new(YojimboChannel::default());
     let mut peer = fresh();
     peer.fragment(0, 3, 1, 1024).unwrap();
-    assert_eq!(desync(peer.fragment(0, 4, 2, 1024)), Desync::FragmentCount);
-    assert_eq!(desync(fresh().fragment(0, 3, 1, 1023)), Desync::FragmentSize);
+    assert_eq!(desync(peer.fragment(0, 4, 2, 1024)), "the fragments of a block on channel 0 disagree");
+    let size = "a fragment of a block on channel 0 is too short or reaches too far";
+    assert_eq!(desync(fresh().fragment(0, 3, 1, 1023)), size);
     let mut small = Hostile::new(YojimboChannel { max_block_bytes: 261_600, ..Default::default() });
     small.fragment(0, 256, 255, 480).unwrap();
     let mut small = Hostile::new(YojimboChannel { max_block_bytes: 261_600, ..Default::default() });
-    assert_eq!(desync(small.fragment(0, 256, 255, 481)), Desync::FragmentSize);
+    assert_eq!(desync(small.fragment(0, 256, 255, 481)), size);
 }
 
 #[test]
@@ -392,12 +421,11 @@ fn any_bytes_are_taken_or_refused_within_bounds() {
 fn a_packet_that_fails_is_not_acked() {
     let mut peer = Hostile::new(YojimboChannel { blocks: false, ..Default::default() });
     peer.message(0).unwrap();
-    let end = peer.fragment(1, 1, 0, 5).unwrap_err();
-    let fault = Fault::Packet(PacketFault::BlocksDisabled { channel: 0 });
-    assert_eq!(end, End::Violation(Violation::Yojimbo(fault)));
+    let disabled = fault(peer.fragment(1, 1, 0, 5).unwrap_err());
+    assert_eq!(disabled.kind, FaultKind::ReadPacketFailed);
+    assert_eq!(disabled.to_string(), "a block on channel 0, whose blocks are disabled");
     assert_eq!(peer.target.counters().refused, 1);
-    let end = peer.send(|_| ()).unwrap_err();
-    assert_eq!(end, End::Violation(Violation::Yojimbo(Fault::Packet(PacketFault::Empty))));
+    assert_eq!(fault(peer.send(|_| ()).unwrap_err()).to_string(), "a packet has no bytes");
 }
 
 #[test]

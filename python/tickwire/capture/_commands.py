@@ -20,7 +20,9 @@ DEFAULT_MAX_BYTES = 1 << 30
 
 
 def add_commands(parser: argparse.ArgumentParser) -> None:
-    """Adds the commands of ``tickwire capture`` to its parser, each with the default ``run``."""
+    """Adds the commands of ``tickwire capture`` to its parser. Each command sets ``run`` to the function that
+    runs it.
+    """
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
 
     def add(name: str, text: str, run: Run) -> argparse.ArgumentParser:

@@ -129,7 +129,9 @@ def _property(text: _Text, condition: str, class_: Table) -> None:
 
 
 def word_ranges(kind: Table) -> list[tuple[int, str]] | None:
-    """The last word and the metric of each word of a kind; None if it has no words and is sent whole."""
+    """Returns the largest value and the metric of each word of a kind. Returns None if a value of the kind
+    has no words and is sent whole.
+    """
     rotation = [(3, "choice")]
     match kind["kind"]:
         case "bool":

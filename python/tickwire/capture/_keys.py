@@ -1,4 +1,4 @@
-"""The keys that decrypt and replay a capture, from the file that ``Capture(keys=...)`` writes."""
+"""The keys for decrypting and replaying a capture, from the file that ``Capture(keys=...)`` writes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _HEX_KEY = re.compile(r"[0-9a-fA-F]{64}")
 
 @dataclass(frozen=True)
 class EndpointKeys:
-    """The keys that decrypt the packets of one captured endpoint, and allow replaying it."""
+    """The keys of one captured endpoint, for decrypting its packets and replaying them."""
 
     role: str
     """``"server"`` or ``"client"``."""
@@ -69,6 +69,6 @@ def _endpoint(line: str) -> EndpointKeys:
 
 
 def opener(keys: list[EndpointKeys]) -> PacketOpener:
-    """Makes an opener with all of these keys and the key of development mode."""
+    """Makes a :class:`PacketOpener` with all of these keys and the key of development mode."""
     private = {one.key for one in keys if one.key is not None} | {DEVELOPMENT_KEY}
     return PacketOpener(keys=sorted(private), tokens=[one.token for one in keys if one.token is not None])

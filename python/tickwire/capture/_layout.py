@@ -58,7 +58,7 @@ KINDS: Final[dict[int, dict[str, object]]] = {
     5: {"name": "payload", "parts": [], "least": 1, "most": MAX_PAYLOAD},
     6: {"name": "disconnect", "parts": [], "least": 0, "most": 0},
 }
-"""Netcode's packets, by the low half of their first byte; the smallest and largest body."""
+"""Netcode's packets, by the low half of their first byte, with their smallest and largest body."""
 
 RELIABLE: Final[dict[str, object]] = {
     "fragment": 1 << 0,

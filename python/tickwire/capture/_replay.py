@@ -21,10 +21,10 @@ class Replay:
     received.
 
     Make an endpoint on :attr:`network`, with :attr:`address` and the settings of the captured endpoint.
-    Iterate over the replay, and tick the endpoint in each iteration. There is an iteration for each time at
-    which the captured endpoint received or sent. Packets of the new endpoint are dropped. With the same
-    game and the same ticks, the new endpoint sends the same bytes. Without the game, it still receives the
-    same messages, but actions of the game, such as a kick, are missing.
+    Iterate over the replay, and tick the endpoint in each iteration. There is one iteration for each time at
+    which the captured endpoint received or sent a datagram. Packets that the new endpoint sends are dropped.
+    With the same game and the same ticks, the new endpoint sends the same bytes. Without the game, it still
+    receives the same messages, but actions of the game, such as a kick, are missing.
 
     Args:
         capture: the file that ``Capture`` wrote.
@@ -74,7 +74,9 @@ class Replay:
         self._advance(self._started)
 
     def __iter__(self) -> Iterator[float]:
-        """Yields the seconds since the endpoint's start, after delivering the datagrams of this time."""
+        """Delivers the datagrams of one time, and then yields this time in seconds since the captured
+        endpoint's start.
+        """
         now = self._started
         waiting = False
         for datagram in read_capture(self._capture):

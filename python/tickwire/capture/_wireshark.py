@@ -14,7 +14,9 @@ from tickwire.capture._lua_source import lua
 __all__ = ["dissector"]
 
 PARTS = ("bits", "fields", "ghosts", "connection", "packets", "wireshark")
-"""Each file uses the files before it. Only the last file uses Wireshark's API."""
+"""The names of the Lua files, in order. Each file uses the files before it, and only the last file uses
+Wireshark's API.
+"""
 
 
 def dissector(protocol: Protocol | None = None) -> str:

@@ -16,7 +16,7 @@ LEASE = 4.0
 """Seconds for which a claim is valid. After a crash, the next process waits this long."""
 
 MARGIN = 1.0
-"""Seconds before the end of its lease at which a room stops acting, because the machines' clocks differ."""
+"""A room stops acting this many seconds before its lease ends, because the machines' clocks differ."""
 
 RETRY = 0.25
 """Seconds before saving is tried again after a failure."""

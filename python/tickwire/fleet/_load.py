@@ -68,7 +68,7 @@ class Measured:
     rtt_p99: float
     loss_percent: float
     kbps_down: float
-    """The rate to a player, with headers."""
+    """The rate of data that a player receives, in kbit/s, including headers."""
     late_percent: float
     """The share of ticks that were late."""
 
@@ -126,8 +126,8 @@ class _Room:
 
 
 def serve(load: Load, key: bytes, rooms: int) -> Iterator[Any]:
-    """Runs the rooms of one process, ticked by a single thread. Yields their addresses, then the
-    milliseconds of all passes and how many passes were late.
+    """Runs the rooms of one process, ticked by a single thread. Yields the rooms' addresses first. Then
+    yields how long each tick of all rooms took, in milliseconds, and the number of late ticks.
     """
     host = "127.0.0.1"
     if load.ray is not None:
@@ -152,8 +152,8 @@ def serve(load: Load, key: bytes, rooms: int) -> Iterator[Any]:
 
 
 def play(load: Load, key: bytes, addresses: Sequence[str]) -> Iterator[Any]:
-    """Runs the bots of one process, the players of some rooms. Yields nothing first, then the round trip,
-    loss and rate of each connected bot.
+    """Runs the bots of one process, the players of some rooms. Yields None first, then the round trip, loss
+    and rate of each connected bot.
     """
     protocol = _protocol(load.rate)
     yield None
@@ -287,8 +287,8 @@ def _step(workers: Sequence[_Worker]) -> list[Any]:
 
 
 def find_knee(load: Load, tell: Callable[[Measured], None]) -> int:
-    """The number of rooms that this machine can run. It tries more and more rooms, then numbers between the
-    last two. 0: the first number was too high.
+    """Returns the number of rooms that this machine can run; 0: not even one room. The function tries more
+    and more rooms until there are too many, and then numbers in between.
     """
     carried, too_many = 0, None
     rooms = load.rooms

@@ -49,7 +49,7 @@ class Place:
 
 
 class Engine(Protocol):
-    """Runs rooms: :class:`Local`, :class:`tickwire.fleet.ray.Rooms` or
+    """An object that runs rooms: a :class:`Local`, a :class:`tickwire.fleet.ray.Rooms` or a
     :class:`tickwire.fleet.agones.Allocator`.
     """
 
@@ -90,9 +90,9 @@ def room(
         max_clients (int, default 64): the most players of a room.
         save_every (float, default 1.0): seconds between two saves of the world, 0.1 to 2. After a
             crash, the room continues from its last save.
-        empty_rate (float | None, default None): ticks per second while the room is empty, 1 to the
-            protocol's ``tick_rate``; None: 2, or ``tick_rate`` if it is less. When a player connects, a
-            tick starts at once. Use ``tick_rate`` if the world must continue without players.
+        empty_rate (float | None, default None): ticks per second while the room is empty, at least 1 and at
+            most the protocol's ``tick_rate``; None: 2, or ``tick_rate`` if it is lower. When a player
+            connects, a tick starts at once. Use ``tick_rate`` if the world must continue without players.
 
     Raises:
         TypeError, ValueError: an argument is invalid.
@@ -166,8 +166,7 @@ class Running:
         return self.keeper.tick(self.server.world.save) and not self._over and not self._leaves.is_set()
 
     def leave(self) -> None:
-        """Saves the world and releases the room. If the match is over, deletes the saved world
-        instead."""
+        """Saves the world, or deletes the saved world if the match is over. Then releases the room."""
         self.has_left = True
         self.keeper.close(None if self._over else self.server.world.save())
 

@@ -25,8 +25,8 @@ _NAME = re.compile("[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 
 
 def elapsed() -> float:
-    """Returns the time in seconds, including time for which the machine was suspended, because leases end
-    meanwhile.
+    """Returns the time in seconds. It includes the time for which the machine was suspended, because leases
+    also run out during this time.
     """
     return time.monotonic() if _CLOCK is None else time.clock_gettime(_CLOCK)
 

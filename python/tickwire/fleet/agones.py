@@ -88,9 +88,9 @@ class GameServer:
     ports: Mapping[str, int] = field(default_factory=dict)
     """The node's ports, by their names in the manifest."""
     labels: Mapping[str, str] = field(default_factory=dict)
-    """The server's labels."""
+    """The labels of this server in Kubernetes, by name."""
     annotations: Mapping[str, str] = field(default_factory=dict)
-    """The server's annotations."""
+    """The annotations of this server in Kubernetes, by name."""
 
     @staticmethod
     def read(given: object) -> GameServer:
@@ -133,14 +133,15 @@ def lifecycle(server: Server | None = None, *, players: str | None = "players") 
     pass the context manager to ``tw.run(server, health=life)``, or call :meth:`Lifecycle.tick` in your own
     loop.
 
-    Agones' sidecar can start later, be slow or fail. A separate thread repeats failed reports, and the game
-    doesn't wait. Without Agones (if the variable ``AGONES_SDK_HTTP_PORT`` isn't set), the context manager
-    does nothing except logging this.
+    Agones' sidecar can start later than the server, be slow or fail. A separate thread repeats failed
+    reports, and the game doesn't wait. Without Agones (if the variable ``AGONES_SDK_HTTP_PORT`` isn't set),
+    the context manager only logs that Agones is missing.
 
     Args:
         server (Server | None, default None): the server whose players are listed; None: no list.
-        players (str | None, default "players"): the name of Agones' list for client ids. The fleet's
-            manifest must declare it (``lists``). Its capacity is set to ``max_clients``. None: no list.
+        players (str | None, default "players"): the name of Agones' list for client ids. The fleet's manifest
+            must declare this list under ``lists``. The list's capacity is set to ``max_clients``. None: no
+            list.
 
     Raises:
         TypeError, ValueError: an argument is invalid.

@@ -22,7 +22,7 @@ MAX_ROWS = 200
 
 
 class TopApp(App[None]):
-    """A table of all connections. When it ends, :attr:`failure` has the error, if there was one."""
+    """An app that shows a table of all connections. After its end, :attr:`failure` is its error, or None."""
 
     TITLE = "tickwire top"
     CSS = "#headline { height: 3; padding: 0 1; } DataTable { height: 1fr; }"

@@ -1,4 +1,4 @@
-"""The messages of a stats port. It has its own small protocol, over Tickwire itself."""
+"""The messages of a stats port, which is a Tickwire server with its own small protocol."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Summary:
 
 @tw.message
 class Queue:
-    """A channel of a client."""
+    """The queue length and the counters of one channel of a client."""
 
     queued: tw.u32
     sent: tw.u64
@@ -58,7 +58,7 @@ class Queue:
 
 @tw.message
 class Row:
-    """A client, with the names of :class:`tickwire.connections.ConnectionStats`."""
+    """The state of one client, from its :class:`tickwire.connections.ConnectionStats`."""
 
     present: bool
     """False if the slot's client is gone; the other fields are then empty."""
@@ -88,4 +88,4 @@ no queue grows.
 """
 
 SUMMARY, CLIENTS = 0, 1
-"""The channels of the protocol."""
+"""The numbers of the protocol's channels."""

@@ -32,11 +32,12 @@ MAX_WATCHERS = 256
 """The most watchers. Each watcher takes some time of the game's tick."""
 
 ROWS_AT_ONCE = 50
-"""The most clients in one publish, which bounds its cost. A thousand clients take two seconds."""
+"""The most clients that one snapshot sends, to bound the cost. Sending a thousand clients takes two seconds.
+"""
 
 
 class StatsPort:
-    """A port on which clients with a key can watch a server.
+    """A port on which clients that have its key can watch a server.
 
     The port is a second Tickwire server on its own thread. Packets are encrypted, and clients without the key
     get no answer. Only :meth:`publish` reads the watched server: on the game's thread, and only while a

@@ -16,7 +16,7 @@ SPARK = 12
 
 @dataclass(frozen=True)
 class Column:
-    """A column, with its shown value and its value for sorting."""
+    """A column: its title, and functions that return a client's shown value and the value for sorting."""
 
     title: str
     show: Callable[[Watched, Watcher], str]

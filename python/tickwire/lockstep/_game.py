@@ -30,7 +30,9 @@ from tickwire.lockstep._worlds import REFUSALS, Worlds
 MAX_TURNS = 8
 """The most turns that :meth:`Lockstep.turns` returns at once by default."""
 MAX_CATCH_UP = 32
-"""The same, for a player who joins late."""
+"""While a player joins a running game, :meth:`Lockstep.turns` may return this many turns, even if ``most`` is
+lower.
+"""
 
 # Seconds after the start: more than any hitch, less than a game waits for a missing player.
 MAX_LATE = 5.0
@@ -42,19 +44,19 @@ class Lockstep:
     """A match in lockstep on a :class:`tickwire.peers.Peer`.
 
     Args:
-        peer: the peer whose players take part. On all peers, make the :class:`Lockstep` in the tick of
-            :class:`tickwire.peers.Started`.
+        peer: the peer whose players take part. On all peers, make the :class:`Lockstep` in the tick in which
+            :class:`tickwire.peers.Started` arrives.
         started: the event :class:`tickwire.peers.Started`, which has the seed and the time of the first turn.
         commands: the classes of commands, made by :func:`tickwire.message`; the same list on all peers.
         pace: the pace of turns, equal on all peers. None: the default pace.
-        objects: by class, the names of the fields that :meth:`check` compares in addition to ``id``; the
-            same on all peers.
+        objects: a mapping from each class to the names of the fields that :meth:`check` compares in addition
+            to ``id``; the same on all peers.
         arrays: a function that returns arrays of numbers by name. :meth:`check` compares them element by
             element, in addition to ``objects``. Set it on all peers or on none.
         drop_after: seconds after which this player votes for removing a player who delays the game; None:
             never.
-        drop_odd: whether this player, if its world is the majority's, votes for removing players whose world
-            differs.
+        drop_odd: whether this player votes for removing players whose world differs from the majority's. It
+            votes only if its own world is the majority's.
         saving: functions that save and load the world, for late players, players whose world differs, and
             snapshots. None: no support for these.
         recording: the file that records the match; None: no file.

@@ -52,7 +52,7 @@ class Recorder:
         return self._file is not None
 
     def note(self, turn: Any) -> None:
-        """Records the start of a turn. The previous turn had no check."""
+        """Records the start of a turn. If the previous turn wasn't checked, writes it without a check."""
         self.flush()
         self._unwritten = turn
 
@@ -68,7 +68,7 @@ class Recorder:
             self._file.write(recording_snapshot(turn, random, state))
 
     def begin_with(self, turn: int, random: bytes, state: bytes) -> None:
-        """Starts a new recording, with a world from another player."""
+        """Starts the recording again, with a world from another player. Drops the turns recorded before."""
         self._unwritten = None
         if self._file is not None:
             self._file.seek(self._begin)
@@ -196,7 +196,9 @@ class Recording:
         return [it for it, _ in self._turns]
 
     def crcs(self) -> dict[int, int]:
-        """The CRC from :meth:`Lockstep.check` for each turn that was checked in the match, by number."""
+        """The CRCs from :meth:`Lockstep.check`, by turn number. Turns that weren't checked in the match are
+        missing.
+        """
         return {it[0]: check[0] for it, check in self._turns if check is not None}
 
     def seek(self, turn: int) -> Snapshot | None:

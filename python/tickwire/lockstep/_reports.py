@@ -96,8 +96,8 @@ class Difference:
     field: str | None
     """The field's name, or the array's name; None: only one of the two players has the object."""
     mine: int | float | None
-    """This player's value; strings and bytes as a hash. If only one player has the object: 1 if it is this
-    player, otherwise None.
+    """This player's value; strings and bytes as a hash. If only one of the two players has the object: 1 if
+    this player has it, otherwise None.
     """
     theirs: int | float | None
     """The other player's value, as the other player reported it."""
@@ -192,7 +192,7 @@ class Objects:
         return [(name, given[name]) for name in self.array_names]
 
     def difference(self, class_: int, number: int, field: int | None, mine: Any, theirs: Any) -> Difference:
-        """Converts the differences that the core found to names."""
+        """Makes a :class:`Difference` with names from a difference with numbers, which the core found."""
         if class_ == 0:
             names: tuple[str, ...] = ("count", "crc")
             kind = "commands"

@@ -28,9 +28,9 @@ class Pace:
     adapt: bool = True
     """Whether ``steps`` and ``delay`` adapt to the network. They never fall below the values given here."""
     max_steps: int | None = None
-    """The upper bound of ``steps``; None: 6."""
+    """The upper bound of ``steps``; None: 6, or ``steps`` if it is higher."""
     max_delay: int | None = None
-    """The upper bound of ``delay``; None: 6."""
+    """The upper bound of ``delay``; None: 6, or ``delay`` if it is higher."""
 
     def __post_init__(self) -> None:
         LockstepCore(0, 1, 0, start=0.0, **asdict(self))
@@ -47,14 +47,14 @@ class Saving:
     save: Callable[[], bytes] | None = None
     """A function that returns the world after a turn as bytes."""
     load: Callable[[bytes], None] | None = None
-    """A function that restores the world from such bytes."""
+    """A function that restores the world from the bytes that ``save`` returned."""
     joining: bool | None = None
     """Whether new players can join while the game runs. They get the world as a chunk and load it. None:
     yes, if ``save`` and ``load`` are given. This setting must be the same on all peers.
     """
     heal: bool = False
-    """Whether a player whose world differs gets the majority's world, which ``save`` and ``load`` copy. This
-    setting must be the same on all peers.
+    """Whether a player whose world differs gets a copy of the majority's world, made with ``save`` and
+    ``load``. This setting must be the same on all peers.
     """
 
     def __post_init__(self) -> None:
@@ -87,8 +87,8 @@ class RecordingFile:
     about: bytes = b""
     """Bytes that the game adds to the file, such as the map and options."""
     snapshot_every: int = 0
-    """Turns between two snapshots in the file, from the ``save`` function of :class:`Saving`; 0: no
-    snapshots.
+    """The number of turns between two snapshots in the file, which the ``save`` function of :class:`Saving`
+    makes; 0: no snapshots.
     """
 
     def __post_init__(self) -> None:

@@ -63,7 +63,7 @@ def members(mask: int) -> frozenset[int]:
 
 
 class Commands:
-    """The command classes, encoded by a protocol."""
+    """The command classes, and the protocol that encodes commands."""
 
     def __init__(self, commands: Sequence[type]) -> None:
         if not isinstance(commands, Sequence) or isinstance(commands, str):

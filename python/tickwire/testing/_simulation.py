@@ -46,7 +46,7 @@ class Simulation(Generic[_P]):
 
     Args:
         protocol: the protocol of all endpoints.
-        seed: 0 to 2**64 - 1.
+        seed: the seed of all random numbers in the simulation, 0 to 2**64 - 1.
         conditions: the conditions of all links; None: perfect links.
         rate: ticks per second of all endpoints.
 

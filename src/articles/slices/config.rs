@@ -2,8 +2,8 @@
 
 use super::packet::Format;
 use super::{DEFAULT_MAX_SLICES, MAX_SLICES, SLICE_BYTES};
+use crate::limits::ConfigError;
 use crate::time::Duration;
-use crate::transport::ConfigError;
 
 /// IPv4 and UDP headers.
 const IPV4_UDP_OVERHEAD: usize = 20 + 8;

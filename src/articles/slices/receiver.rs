@@ -17,10 +17,10 @@ use super::config::ChunkReceiverConfig;
 use super::drops::{ReceiverCounters, SliceDrop};
 use super::packet::{Format, SlicePacket};
 use super::progress::ChunkProgress;
+use crate::limits::ConfigError;
 use crate::store::Datagrams;
 use crate::store::sequence;
 use crate::time::Instant;
-use crate::transport::ConfigError;
 use crate::wire::BitWriter;
 
 #[derive(Debug)]

@@ -26,9 +26,9 @@ use super::drops::{AckDrop, SenderCounters};
 use super::in_flight::{InFlight, NeverSent};
 use super::packet::{Format, SlicePacket};
 use super::progress::ChunkProgress;
+use crate::limits::ConfigError;
 use crate::store::Datagrams;
 use crate::time::{Duration, Instant};
-use crate::transport::ConfigError;
 use crate::wire::BitWriter;
 
 /// Why a chunk is not taken.

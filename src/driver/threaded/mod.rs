@@ -141,7 +141,7 @@ fn run<S: Service>(mut poller: Poller, service: &Mutex<S>, status: &ThreadStatus
             }
             Next::Again => {}
             Next::Pause(pause) => park_timeout(pause),
-            Next::Wait(wait) => poller.wait(wait.min(MAX_WAIT)),
+            Next::Wait(wait) => _ = poller.wait(wait.min(MAX_WAIT)),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What ends a thread's wait: a datagram, or a waker.
 //!
-//! Promises: waking while nobody waits ends the next wait. Refuses to say which of the two it was.
+//! Promises: waking while nobody waits ends the next wait.
 
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
@@ -43,7 +43,8 @@ impl Poller {
         PollWaker(Arc::clone(&self.waker))
     }
 
-    pub(super) fn wait(&mut self, longest: Duration) {
+    /// Waits, for this long at most. True if a datagram ended the wait.
+    pub fn wait(&mut self, longest: Duration) -> bool {
         // The service reads the socket through another handle, so only re-registering makes it report again on all
         // systems.
         let was_ready = self.events.iter().any(|event| event.token() == SOCKET);
@@ -54,11 +55,13 @@ impl Poller {
             Ok(())
         };
         match armed.and_then(|()| self.poll.poll(&mut self.events, Some(longest))) {
-            Err(error) if error.kind() != ErrorKind::Interrupted => {
+            Ok(()) => self.events.iter().any(|event| event.token() == SOCKET),
+            Err(error) if error.kind() == ErrorKind::Interrupted => false,
+            Err(_) => {
                 // Never seen; if it lasted, it must not take the whole processor.
                 std::thread::park_timeout(Duration::from_millis(1));
+                false
             }
-            _ => {}
         }
     }
 }

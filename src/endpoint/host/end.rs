@@ -1,4 +1,4 @@
-//! How connections end: by the application, by what a peer sent, and by the secure connection below.
+//! The ends of connections: by the application, by what a peer sent, and by the secure connection below.
 
 use super::Host;
 use crate::endpoint::PeerHandle;
@@ -7,7 +7,7 @@ use crate::endpoint::error::SendError;
 use crate::endpoint::event::Event;
 use crate::endpoint::goodbye::{Closing, Detail, Goodbye};
 use crate::endpoint::peers::Peer;
-use crate::endpoint::reason::{DisconnectReason, answer_to, reason_of};
+use crate::endpoint::reason::{ConnectionEnd, DisconnectReason, answer_to, reason_of};
 use crate::endpoint::stats::{FinalStats, PeerStats};
 use crate::store::Datagrams;
 use crate::time::Instant;
@@ -252,7 +252,7 @@ impl Host {
             }
         }
         if let Some(dial) = self.links.dialled_mut(handle) {
-            dial.note_end(reason, detail.clone());
+            dial.note_end(ConnectionEnd { reason, detail: detail.clone() });
         }
         let event = Event::Disconnected { peer: handle, reason, violation, detail };
         self.note_link(&event);

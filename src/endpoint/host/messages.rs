@@ -4,9 +4,11 @@ use super::Host;
 use crate::endpoint::PeerHandle;
 use crate::endpoint::error::{BudgetError, SendError};
 use crate::endpoint::incoming::ChunkStore;
+use crate::limits::ConfigError;
 use crate::time::Instant;
 use crate::transport::{
-    self, Attribute, BudgetConfig, Column, CongestionConfig, Message, ScoreError, SendOptions, candidates,
+    self, Attribute, BudgetConfig, Column, CongestionConfig, Connection, Message, ScoreError, SendOptions,
+    candidates,
 };
 use crate::wire::Encoded;
 
@@ -124,16 +126,10 @@ impl Host {
     /// When the peer is not connected, or a number is out of its bounds. Nothing was changed then.
     pub fn set_budget(&mut self, peer: Option<PeerHandle>, budget: BudgetConfig) -> Result<(), BudgetError> {
         budget.rate.check()?;
-        if let Some(peer) = peer {
-            let peer = self.peers.live_mut(peer).ok_or(BudgetError::NotConnected)?;
-            return Ok(peer.connection.set_budget(budget)?);
+        if peer.is_none() {
+            self.config.budget = budget;
         }
-        self.config.budget = budget;
-        self.peers.mark_all_dirty();
-        for peer in self.peers.iter_mut() {
-            peer.connection.set_budget(budget)?;
-        }
-        Ok(())
+        self.configure(peer, |connection| connection.set_budget(budget))
     }
 
     /// Sets the congestion control of a peer's chunks, or with None of all peers', future ones included.
@@ -147,15 +143,23 @@ impl Host {
         congestion: CongestionConfig,
     ) -> Result<(), BudgetError> {
         congestion.check()?;
+        if peer.is_none() {
+            self.config.congestion = congestion;
+        }
+        self.configure(peer, |connection| connection.set_congestion(congestion))
+    }
+
+    /// Changes settings of a peer's connection, or with None of all peers'.
+    fn configure(
+        &mut self,
+        peer: Option<PeerHandle>,
+        set: impl Fn(&mut Connection) -> Result<(), ConfigError>,
+    ) -> Result<(), BudgetError> {
         if let Some(peer) = peer {
             let peer = self.peers.live_mut(peer).ok_or(BudgetError::NotConnected)?;
-            return Ok(peer.connection.set_congestion(congestion)?);
+            return Ok(set(&mut peer.connection)?);
         }
-        self.config.congestion = congestion;
         self.peers.mark_all_dirty();
-        for peer in self.peers.iter_mut() {
-            peer.connection.set_congestion(congestion)?;
-        }
-        Ok(())
+        Ok(self.peers.iter_mut().try_for_each(|peer| set(&mut peer.connection))?)
     }
 }

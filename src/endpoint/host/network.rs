@@ -9,7 +9,7 @@ use crate::endpoint::feature::{Feature, ForPeer};
 use crate::endpoint::goodbye::Closing;
 use crate::endpoint::peers::Peer;
 use crate::endpoint::reason::DisconnectReason;
-use crate::endpoint::schedule::{Pace, Visited};
+use crate::endpoint::schedule::{Pace, Visit};
 use crate::netcode::Farewell;
 use crate::store::Datagrams;
 use crate::time::{Duration, Instant, UnixSeconds};
@@ -152,7 +152,7 @@ impl Host {
             let other =
                 next_of_other_pace(now, pace, &mut peer.connection, (changed, chunks_move), foretells);
             peer.connection.swap_scratch(&mut self.scratch);
-            Visited { next, news, other }
+            Visit { next, news, other }
         });
         if !self.stalled.is_empty() {
             self.end_stalled(now, out);

@@ -12,7 +12,7 @@ use crate::endpoint::stats::PeerStats;
 use crate::store::Datagrams;
 use crate::time::Instant;
 use crate::transport::chunks::ChunkEvent;
-use crate::transport::{Notification, Read, Received, Unread};
+use crate::transport::{Notification, ReadPackets, Received, UnreadPackets};
 
 impl Host {
     /// Whether there are events, messages or notifications to take.
@@ -190,9 +190,9 @@ impl Host {
         }
     }
 
-    /// Takes the packets that the core can't read, peer by peer, if the protocol has such: [`Unread::read`] them, and
+    /// Takes the packets that the core can't read, peer by peer, if the protocol has such: [`UnreadPackets::read`] them, and
     /// pass the result to [`Host::handle_read`], before [`Host::take_messages`].
-    pub fn take_unread(&mut self) -> Vec<(PeerHandle, Unread)> {
+    pub fn take_unread(&mut self) -> Vec<(PeerHandle, UnreadPackets)> {
         if !self.protocol.holds_packets() {
             return Vec::new();
         }
@@ -214,7 +214,7 @@ impl Host {
         &mut self,
         now: Instant,
         handle: PeerHandle,
-        read: Read,
+        read: ReadPackets,
         inbox: &mut Inbox,
         out: &mut Datagrams,
     ) {

@@ -5,13 +5,12 @@
 //! to them meanwhile: the mixture that is sent is checked like any other. Wrong rows are refused before anything is
 //! queued.
 
-mod received;
 mod rows;
 mod send;
 mod taken;
 
-pub(super) use received::Received;
 pub(crate) use rows::Rows as ReceivedRows;
+pub(super) use rows::{Received, received_rows};
 pub(crate) use send::Batch;
 pub(super) use send::{Recipients, Rows};
 
@@ -26,7 +25,7 @@ pub(super) fn declared<'py>(class: &Object<'py>) -> PyResult<Bound<'py, Schema>>
         class.getattr(intern!(py, "__dict__")).ok()?.get_item(intern!(py, "__tickwire_schema__")).ok()
     });
     own.and_then(|own| own.cast_into::<Schema>().ok()).ok_or_else(|| {
-        let shown = class.repr().map_or_else(|_| "it".into(), |text| text.to_string());
+        let shown = repr_of(class);
         PyTypeError::new_err(format!(
             "{shown} can't be sent as rows: only classes made by @tickwire.message can"
         ))
@@ -36,7 +35,7 @@ pub(super) fn declared<'py>(class: &Object<'py>) -> PyResult<Bound<'py, Schema>>
 /// The program of a class that has rows.
 fn with_rows<'py>(class: &Object<'py>) -> PyResult<Bound<'py, Schema>> {
     let schema = declared(class)?;
-    match schema.get().core.row_size() {
+    match schema.get().fields.core.row_size() {
         0 => {
             Err(PyTypeError::new_err(format!("{} must have fields to be sent as rows", schema.get().name())))
         }
@@ -47,12 +46,12 @@ fn with_rows<'py>(class: &Object<'py>) -> PyResult<Bound<'py, Schema>> {
 #[pyfunction]
 pub(crate) fn dtype<'py>(class_: &Object<'py>) -> PyResult<Object<'py>> {
     let schema = with_rows(class_)?;
-    schema.get().rows.dtype(class_.py(), &schema.get().core, false)
+    schema.get().rows.dtype(class_.py(), &schema.get().fields.core, false)
 }
 
 #[pyfunction]
 pub(crate) fn row_format(class_: &Object<'_>) -> PyResult<String> {
-    Ok(with_rows(class_)?.get().core.row_format())
+    Ok(with_rows(class_)?.get().fields.core.row_format())
 }
 
 #[pyfunction]
@@ -63,7 +62,7 @@ pub(crate) fn pack<'py>(
 ) -> PyResult<Bound<'py, PyBytes>> {
     let schema = with_rows(class_)?;
     let rows = taken::take(&schema, rows, arena)?;
-    let core = &schema.get().core;
+    let core = &schema.get().fields.core;
     let about = rows.count() * core.max_bits().div_ceil(8).min(core.row_size()) + 8;
     let mut writer = BitWriter::with_buffer(Vec::with_capacity(about));
     core.write_all(&rows, &mut writer)
@@ -74,7 +73,7 @@ pub(crate) fn pack<'py>(
 #[pyfunction]
 pub(crate) fn unpack<'py>(class_: &Object<'py>, data: &[u8], count: &Object<'py>) -> PyResult<Object<'py>> {
     let schema = with_rows(class_)?;
-    let core = &schema.get().core;
+    let core = &schema.get().fields.core;
     let count = bounded("count", count, 0, taken::MAX_BYTES / core.row_size())?;
     let mut reader = BitReader::new(data);
     let refuse = |row, error: &dyn core::fmt::Display| {
@@ -82,7 +81,7 @@ pub(crate) fn unpack<'py>(class_: &Object<'py>, data: &[u8], count: &Object<'py>
     };
     let (rows, arena) = core.read_all(&mut reader, count).map_err(|(row, error)| refuse(row, &error))?;
     reader.finish().map_err(|error| refuse(count, &error))?;
-    rows::array(&schema, rows, count, arena)
+    received_rows(&schema, rows, count, arena)
 }
 
 #[pyfunction]
@@ -105,14 +104,4 @@ pub(crate) fn arena<'py>(rows: &Object<'py>) -> PyResult<Bound<'py, PyMemoryView
     Err(PyValueError::new_err(
         "rows must be made by Tickwire, or be a view of such rows: a copy has no arena",
     ))
-}
-
-/// Rows that were read outside a tick, with the bytes that their cells point into.
-pub(super) fn received_rows<'py>(
-    schema: &Bound<'py, Schema>,
-    rows: Vec<u8>,
-    count: usize,
-    arena: Vec<u8>,
-) -> PyResult<Object<'py>> {
-    rows::array(schema, rows, count, arena)
 }

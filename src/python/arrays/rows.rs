@@ -6,10 +6,8 @@
 use crate::python::prelude::*;
 use pyo3::types::PyRange;
 
-use super::received::Received;
-use crate::endpoint::{HEAD, HEAD_BYTES};
-use crate::python::columns::{Layout, view};
-use crate::python::compound::Form;
+use crate::endpoint::{HEAD, HEAD_BYTES, Table};
+use crate::python::columns::{Keeper, Layout, view};
 use crate::python::row_type::head_names;
 use crate::wire::Node;
 
@@ -41,7 +39,7 @@ impl Rows {
 
     /// The columns with their names, in their order.
     fn columns(&self) -> Vec<(String, Which)> {
-        let schema = &self.schema.get().core;
+        let schema = &self.schema.get().fields.core;
         let mut columns = Vec::new();
         if self.received.headed {
             columns.extend((0..).zip(head_names(schema)).map(|(i, name)| (name, Which::Head(i))));
@@ -57,27 +55,20 @@ impl Rows {
         let at = row * stride;
         match which {
             Which::Head(i) => {
-                let column = &HEAD[i];
-                let bytes = &rows[at + column.offset..];
-                let whole = |size: usize| {
-                    let mut number = [0; 8];
-                    number[..size].copy_from_slice(&bytes[..size]);
-                    u64::from_le_bytes(number)
-                };
-                Ok(match column.code {
-                    'd' => f64::from_bits(whole(8)).into_pyobject(py)?.into_any(),
-                    'Q' => whole(8).into_pyobject(py)?.into_any(),
-                    'I' => whole(4).into_pyobject(py)?.into_any(),
-                    'H' => whole(2).into_pyobject(py)?.into_any(),
-                    _ => whole(1).into_pyobject(py)?.into_any(),
-                })
+                let (code, size) = (HEAD[i].code, size_of_code(HEAD[i].code));
+                let mut number = [0; 8];
+                number[..size].copy_from_slice(&rows[at + HEAD[i].offset..][..size]);
+                match u64::from_le_bytes(number) {
+                    bits if code == 'd' => f64::from_bits(bits).into_bound_py_any(py),
+                    number => number.into_bound_py_any(py),
+                }
             }
             Which::Field(i) => {
                 let schema = self.schema.get();
-                let field = &schema.core.fields()[i];
+                let field = &schema.fields.core.fields()[i];
                 let at = at + self.head_bytes() + field.offset();
-                let shape = schema.shape(i);
-                if !schema.core.has_tail() {
+                let shape = schema.fields.shape(i);
+                if !schema.fields.core.has_tail() {
                     return shape.load::<false>(py, field.node(), rows, at);
                 }
                 let body = self.joined.get_or_init(|| [arena.as_slice(), rows.as_slice()].concat());
@@ -101,9 +92,9 @@ impl Rows {
             Which::Head(i) => (HEAD[i].code, HEAD[i].offset, size_of_code(HEAD[i].code)),
             Which::Field(i) => {
                 let schema = self.schema.get();
-                let field = &schema.core.fields()[i];
+                let field = &schema.fields.core.fields()[i];
                 let Node::Leaf(leaf) = field.node() else { return Ok(None) };
-                let Some(code) = leaf.column().code().filter(|_| schema.shape(i).is_plain()) else {
+                let Some(code) = leaf.column().code().filter(|_| schema.fields.shape(i).is_plain()) else {
                     return Ok(None);
                 };
                 (code, self.head_bytes() + field.offset(), leaf.column().size())
@@ -205,7 +196,36 @@ fn size_of_code(code: char) -> usize {
     }
 }
 
+/// Rows, and the arena that holds their strings, bytes and lists.
+#[derive(Debug)]
+pub(in crate::python) struct Received {
+    rows: Vec<u8>,
+    stride: usize,
+    count: usize,
+    format: Arc<CStr>,
+    arena: Arc<Vec<u8>>,
+    headed: bool,
+}
+
+impl Keeper for Received {
+    fn arena(&self) -> Option<Layout> {
+        Some(Layout::of(self.arena.as_slice()))
+    }
+}
+
 impl Received {
+    fn layout(&self) -> Layout {
+        let Received { rows, stride, count, format, .. } = self;
+        Layout::rows(rows.as_ptr() as usize, *count, *stride, *stride, CString::from(&**format).into())
+    }
+
+    /// The messages of one class that arrived in a tick.
+    pub(in crate::python) fn new(schema: &Schema, table: Table, arena: Arc<Vec<u8>>) -> Self {
+        let (stride, count) = (table.stride(), table.count());
+        let format = schema.rows.format(&schema.fields.core, true);
+        Received { rows: table.into_rows(), stride, count, format, arena, headed: true }
+    }
+
     /// A NumPy array where NumPy is installed, otherwise [`Rows`].
     pub(in crate::python) fn array<'py>(
         this: &Arc<Self>,
@@ -220,20 +240,20 @@ impl Received {
             return Ok(Bound::new(py, Rows::new(this.clone(), schema.clone().unbind()))?.into_any());
         };
         let (view, schema) = (view(py, this.clone(), this.layout())?, schema.get());
-        let dtype = schema.rows.dtype(py, &schema.core, this.headed)?;
+        let dtype = schema.rows.dtype(py, &schema.fields.core, this.headed)?;
         let shape = PyTuple::new(py, [this.count])?;
         ndarray.bind(py).call1((shape, dtype, view))
     }
 }
 
-/// An array of rows that were read outside a tick.
-pub(super) fn array<'py>(
+/// An array of rows that were read outside a tick, with the bytes that their cells point into.
+pub(in crate::python) fn received_rows<'py>(
     schema: &Bound<'py, Schema>,
     rows: Vec<u8>,
     count: usize,
     arena: Vec<u8>,
 ) -> PyResult<Object<'py>> {
-    let core = &schema.get().core;
+    let core = &schema.get().fields.core;
     let (format, stride) = (schema.get().rows.format(core, false), core.row_size());
     let received = Received { rows, stride, count, format, arena: Arc::new(arena), headed: false };
     Received::array(&Arc::new(received), schema)

@@ -3,9 +3,8 @@
 use crate::python::prelude::*;
 
 use super::{declared, taken, with_rows};
-use crate::endpoint;
 use crate::python::buffers::column;
-use crate::wire;
+use crate::{endpoint, wire};
 
 /// A number for all rows, or one for each.
 #[derive(Debug)]
@@ -96,7 +95,7 @@ impl Rows {
         let mut messages = Vec::with_capacity(count);
         for row in 0..count {
             writer.clear();
-            let written = schema.get().core.write_one(&rows, row, &mut writer);
+            let written = schema.get().fields.core.write_one(&rows, row, &mut writer);
             written.map_err(|error| taken::raise(class.py(), schema.get(), &rows, &error))?;
             let check = |max_bits| {
                 protocol.core.check_message(channel, max_bits, options_of(row).key).map_err(|error| {

@@ -46,7 +46,7 @@ pub(super) fn take(
 /// The buffer of rows, and their number.
 fn rows_of(schema: &Bound<'_, Schema>, rows: &Object<'_>) -> PyResult<(Raw, usize)> {
     let py = rows.py();
-    let (name, core) = (schema.get().name(), &schema.get().core);
+    let (name, core) = (schema.get().name(), &schema.get().fields.core);
     let (raw, count) = if let Ok(dtype) = rows.getattr(intern!(py, "dtype")) {
         let expected = schema.get().rows.dtype(py, core, false)?;
         if !dtype.is(&expected) && !dtype.eq(&expected)? {
@@ -87,7 +87,7 @@ fn check_arena(schema: &Schema, arena: &Object<'_>) -> PyResult<()> {
     if is_bytes {
         return Ok(());
     }
-    let parts = schema.rows.parts(py, &schema.core)?;
+    let parts = schema.rows.parts(py, &schema.fields.core)?;
     for part in &parts {
         // A vector's rows are arrays themselves: their base counts too.
         if dtype.eq(part)? || dtype.eq(part.getattr(intern!(py, "base"))?)? {
@@ -125,7 +125,7 @@ fn count_of(raw: &Raw, name: &str, core: &crate::wire::Schema) -> PyResult<usize
 /// The exception for a row that can't be written, naming class, field, row, value and bound.
 #[cold]
 pub(super) fn raise(py: Python<'_>, schema: &Schema, rows: &Rows, refused: &RowError) -> PyErr {
-    let field = format!("{} of row {}", schema.field_name(refused.field), refused.row);
+    let field = format!("{} of row {}", schema.fields.field_name(refused.field), refused.row);
     let value = match refused.error {
         ValueError::OutOfRange { value, .. } | ValueError::NotAMember { value } => Some(Value::Int128(value)),
         ValueError::AboveRange { value, .. } => Some(Value::Uint128(value)),
@@ -133,12 +133,12 @@ pub(super) fn raise(py: Python<'_>, schema: &Schema, rows: &Rows, refused: &RowE
             Some(Value::Float(value))
         }
         ValueError::OutsideArena { .. } => None,
-        _ => schema.core.load_one(rows, refused.row, refused.field),
+        _ => schema.fields.core.load_one(rows, refused.row, refused.field),
     };
     // A cell that points into the arena shows as it is.
     let cell = match refused.error {
         ValueError::OutsideArena { offset, count, .. } => Some((offset, count)),
-        _ => schema.core.load_run(rows, refused.row, refused.field),
+        _ => schema.fields.core.load_run(rows, refused.row, refused.field),
     };
     let value = match value {
         Some(value) => to_python(py, value).map(Bound::unbind),

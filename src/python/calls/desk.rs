@@ -4,8 +4,10 @@
 
 use super::*;
 
-use crate::calls::{self, Admission, CallCounts, CallOutcome, CallRules};
+use crate::calls::{self, Admission, Awaited, CallCounts, CallOutcome, CallRules};
 use crate::driver::reports::LogPace;
+use crate::python::events::members;
+use crate::python::ghosts::Found;
 use crate::python::ghosts::Population;
 use crate::python::kind::EndpointKind;
 
@@ -68,8 +70,8 @@ impl Desk {
             runs_here: kind.has_world && declared.runs_on_server() == kind.is_server,
             // Clients trust their server.
             rate: kind.is_server.then_some(declared.rate),
-            disconnects: declared.disconnects,
-            waits: protocol.get().is_reliable(declared.message.bind(py)),
+            disconnects: declared.spec.disconnects,
+            waits: protocol.get().is_reliable(declared.spec.message.bind(py)),
             timeout: declared.timeout,
         });
         Desk {
@@ -120,7 +122,7 @@ impl Desk {
             raised.keep(py, self.fail_ended(request.bind(py), None));
         }
         drop(calls);
-        raised.0.map_or(Ok(()), Err)
+        raised.result()
     }
 
     /// Drops a connection's waiting calls after the server has ended it.
@@ -197,22 +199,129 @@ impl Desk {
     }
 }
 
-/// Collects the first exception of a loop that must go on; later ones go to `sys.unraisablehook`.
-#[derive(Default)]
-pub(super) struct FirstError(pub(super) Option<PyErr>);
-
-impl FirstError {
-    pub(super) fn keep<T>(&mut self, py: Python<'_>, result: PyResult<T>) {
-        let Err(error) = result else { return };
-        if self.0.is_none() {
-            self.0 = Some(error);
-        } else {
-            error.write_unraisable(py, None);
-        }
-    }
-}
-
 /// Whether a request has ended, or was cancelled.
 pub(super) fn is_done(request: &Object<'_>) -> bool {
     request.getattr(intern!(request.py(), "done")).and_then(|done| done.is_truthy()).unwrap_or(true)
+}
+
+/// `tickwire._requests.Request`.
+pub(super) fn request_class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
+    static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    CLASS.import(py, "tickwire._requests", "Request")
+}
+
+/// Why a request has no value, under the names of `tickwire._requests.Outcome`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    Failed,
+    Refused,
+    Gone,
+}
+
+members!(Outcome => "tickwire._requests" "Outcome");
+
+impl Desk {
+    /// Takes over a tick's calls at its end: replies and timeouts are handled at once, calls wait for the game. Returns
+    /// the number of the tick.
+    ///
+    /// # Errors
+    /// The first exception of the game's code, after everything else is done; received calls stay where they are.
+    pub(in crate::python) fn take(&self, py: Python<'_>, taken: &mut Taken, now: Instant) -> PyResult<u64> {
+        let mut raised = FirstError::default();
+        for (peer, role, reply) in core::mem::take(&mut taken.replies) {
+            raised.keep(py, self.answer(peer, role, reply.bind(py)));
+        }
+        for (peer, reason) in core::mem::take(&mut taken.ended) {
+            let (requests, calls) = lock(&self.core).end_peer(peer);
+            drop(calls);
+            for request in requests {
+                raised.keep(py, self.fail_ended(request.bind(py), Some(reason)));
+            }
+        }
+        let late = lock(&self.core).expire(now);
+        for request in late.iter().map(|request| request.bind(py)).filter(|request| !is_done(request)) {
+            self.counts.count(CallOutcome::TimedOut);
+            raised.keep(py, request.call_method0(intern!(py, "_time_out")));
+        }
+        let ready = self.take_ready(py, now, &mut raised);
+        let raised = raised.result();
+        let count = if raised.is_ok() { taken.calls.len() } else { 0 };
+        let tick = lock(&self.core).begin_tick(ready, taken.calls.drain(..count));
+        raised.map(|()| tick)
+    }
+
+    /// The calls whose ghosts have arrived, in their order.
+    fn take_ready(&self, py: Python<'_>, now: Instant, raised: &mut FirstError) -> Vec<Arrived> {
+        let (waiting, mut ready) = (lock(&self.core).take_waiting(), Vec::new());
+        for (until, arrived) in waiting {
+            let message = arrived.item.bind(py);
+            let found = match self.find_ghosts(self.declared(arrived.call), arrived.peer, message) {
+                Ok(Ghosts::Awaited) => Awaited::Awaited,
+                Ok(_) => Awaited::Here,
+                Err(error) => {
+                    raised.keep::<()>(py, Err(error));
+                    Awaited::Failed
+                }
+            };
+            let dropped = lock(&self.core).keep_waiting(now, (until, arrived), found, &mut ready);
+            drop(dropped);
+        }
+        ready
+    }
+}
+
+/// The ghosts among a call's arguments, where the call runs.
+pub(super) enum Ghosts<'py> {
+    /// All ghosts are here, in the order of the parameters.
+    Here(Vec<Object<'py>>),
+    /// A ghost isn't here, or isn't the caller's.
+    Missing(Outcome),
+    /// A ghost hasn't arrived yet.
+    Awaited,
+}
+
+impl Desk {
+    /// The ghosts that a received call names.
+    pub(super) fn find_ghosts<'py>(
+        &self,
+        declared: &Declared,
+        peer: PeerHandle,
+        message: &Object<'py>,
+    ) -> PyResult<Ghosts<'py>> {
+        let py = message.py();
+        let mut found = Vec::new();
+        for (place, parameter) in declared.ghosts.iter().enumerate() {
+            let number: Option<u32> = message.getattr(parameter.name.bind(py))?.extract()?;
+            let Some(number) = number else {
+                found.push(py.None().into_bound(py));
+                continue;
+            };
+            let shared = self.state.upgrade().ok_or_else(|| ClosedError::new_err("the endpoint is gone"))?;
+            let client = self.is_server.then_some(peer);
+            match self.population.named_by(py, &shared, client, parameter.class, number)? {
+                Found::Here(ghost) => {
+                    let must_own = self.is_server && declared.spec.owned && place == 0;
+                    if must_own && self.population.live(&ghost)?.owner() != peer.number() {
+                        return Ok(Ghosts::Missing(Outcome::Refused));
+                    }
+                    found.push(ghost.into_any());
+                }
+                Found::Gone => return Ok(Ghosts::Missing(Outcome::Gone)),
+                Found::Awaited => return Ok(Ghosts::Awaited),
+            }
+        }
+        Ok(Ghosts::Here(found))
+    }
+
+    /// Lets a call wait for its ghosts; gives it back if it can't.
+    pub(super) fn await_ghosts(&self, arrived: Arrived) -> PyResult<Option<Arrived>> {
+        let now = self.now()?;
+        Ok(lock(&self.core).wait(now, arrived))
+    }
+
+    fn now(&self) -> PyResult<Instant> {
+        let Some(shared) = self.state.upgrade() else { return Ok(Instant::ZERO) };
+        let now = shared.lock()?.carrier.driver().map_or(Instant::ZERO, crate::driver::Driver::now);
+        Ok(now)
+    }
 }

@@ -5,14 +5,10 @@
 //! exception ends that call and nothing else.
 
 mod desk;
-mod ghosts;
-mod objects;
 mod run;
-mod tick;
 
 use crate::python::prelude::*;
 pub(super) use desk::{Arrived, Desk, Taken};
-use ghosts::Ghosts;
-use objects::{Outcome, request_class};
+use desk::{Ghosts, Outcome};
 
 use super::declared::{Declared, Role};

@@ -54,7 +54,7 @@ impl Desk {
             Ok(pair) if self.is_server => (Some(pair.get_item(0)?), pair.get_item(1)?),
             _ => (None, item.clone()),
         };
-        let request: Option<u16> = match &declared.reply {
+        let request: Option<u16> = match &declared.spec.reply {
             Some(_) => message.getattr(intern!(py, "tickwire_request"))?.extract()?,
             None => None,
         };
@@ -85,7 +85,7 @@ impl Desk {
         self.counts.count(CallOutcome::Run);
         let result = exit::call(function.bind(py), given.0, given.1.as_ref());
         let done = result.and_then(|value| {
-            self.reply(declared.reply.as_ref(), (arrived.call, arrived.peer, request), value)
+            self.reply(declared.spec.reply.as_ref(), (arrived.call, arrived.peer, request), value)
         });
         let Err(error) = done else { return Ok(()) };
         if !error.is_instance_of::<PyException>(py) {
@@ -104,15 +104,15 @@ impl Desk {
         message: &Object<'py>,
     ) -> PyResult<(Bound<'py, PyTuple>, Option<Bound<'py, PyDict>>)> {
         let py = message.py();
-        let mut values = Vec::with_capacity(declared.positional.len() + 1);
+        let mut values = Vec::with_capacity(declared.spec.positional.len() + 1);
         values.extend(client.cloned());
-        for name in &declared.positional {
+        for name in &declared.spec.positional {
             values.push(message.getattr(name.bind(py))?);
         }
         let mut keywords = None;
-        if !declared.keywords.is_empty() {
+        if !declared.spec.keywords.is_empty() {
             let given = PyDict::new(py);
-            for name in &declared.keywords {
+            for name in &declared.spec.keywords {
                 given.set_item(name, message.getattr(name.bind(py))?)?;
             }
             keywords = Some(given);
@@ -129,13 +129,13 @@ impl Desk {
         outcome: Outcome,
     ) -> PyResult<()> {
         let class = self.protocol.get().calls.unanswered.as_ref();
-        self.reply(class, (arrived.call, arrived.peer, request), outcome.to_python(py)?)
+        self.reply(class, (arrived.call, arrived.peer, request), outcome.into_pyobject(py)?)
     }
 
     /// The channel of a call and its replies.
     pub(super) fn channel_of(&self, py: Python<'_>, place: u16) -> PyResult<usize> {
         let protocol = self.protocol.get();
-        let number = protocol.number_of_class(self.declared(place).message.bind(py).as_any())?;
+        let number = protocol.number_of_class(self.declared(place).spec.message.bind(py).as_any())?;
         protocol.channel(None, Some(number))
     }
 
@@ -171,8 +171,7 @@ impl Desk {
         log_traceback(py, error, || {
             let who = client.and_then(|client| client.cast::<ClientHandle>().ok());
             let who = who.map_or_else(|| "the server".into(), |client| client.get().described());
-            let class =
-                error.get_type(py).name().map_or_else(|_| "an exception".into(), |name| name.to_string());
+            let class = class_name(error.value(py).as_any());
             format!("the call {} of {who} raised {class}: {}", declared.name, error.value(py))
         });
     }

@@ -4,14 +4,10 @@
 //! waiting for the endpoint, which notes it once a tick; nothing here keeps an endpoint alive.
 
 mod content;
-mod progress;
-mod received;
 mod transfer;
 
-pub(crate) use content::Chunk;
-pub(crate) use progress::IncomingChunk;
-pub(crate) use received::ReceivedChunk;
-pub(crate) use transfer::Transfer;
+pub(crate) use content::{Chunk, ReceivedChunk};
+pub(crate) use transfer::{IncomingChunk, Transfer};
 
 use crate::python::prelude::*;
 

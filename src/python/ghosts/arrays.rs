@@ -6,6 +6,7 @@
 use super::*;
 use pyo3::types::PySlice;
 
+use crate::python::columns::{self, Keeper, view_with};
 use crate::python::row_type::format as cell_format;
 use crate::wire::{Column, Node};
 
@@ -17,13 +18,13 @@ impl GhostArrays {
     properties! {
         ghost_class: Py<PyAny> = self.0.class.clone_ref(py).into_any();
         capacity: u32 = self.0.properties.get().capacity();
-        living: usize = self.0.living();
-        alive: PyResult<Object<'py>> = self.view(py, self.0.alive(), false, (c"?", None));
-        rows: PyResult<Object<'py>> = numbers(py, &self.0.alive_rows());
+        living: usize = self.0.cells.living();
+        alive: PyResult<Object<'py>> = self.view(py, self.0.cells.alive(), false, (c"?", None));
+        rows: PyResult<Object<'py>> = numbers(py, &self.0.cells.alive_rows());
         spawned: PyResult<Object<'py>> = numbers(py, &self.0.news().spawned);
         changed: PyResult<Object<'py>> = numbers(py, &self.0.news().changed);
         despawned: PyResult<Object<'py>> = numbers(py, &self.0.news().despawned);
-        __len__: usize = self.0.count();
+        __len__: usize = self.0.cells.count();
     }
 
     #[getter]
@@ -41,18 +42,18 @@ impl GhostArrays {
                 "{name} has no network ids, because nothing in the protocol refers to it: declare a property as tw.Ref[\"{name}\"]"
             )));
         };
-        self.view(py, self.0.column(column), false, (c"I", None))
+        self.view(py, self.0.cells.column(column), false, (c"I", None))
     }
 
     #[getter]
     fn owners<'py>(&self, py: Python<'py>) -> PyResult<Object<'py>> {
-        let format = if self.0.owners().size() == size_of::<u64>() { c"Q" } else { c"?" };
-        self.view(py, self.0.owners(), false, (format, None))
+        let format = if self.0.cells.owners().size() == size_of::<u64>() { c"Q" } else { c"?" };
+        self.view(py, self.0.cells.owners(), false, (format, None))
     }
 
     fn ghost<'py>(&self, row: &Object<'py>) -> PyResult<Bound<'py, Ghost>> {
         let number = bounded("row", row, 0, self.capacity() - 1)?;
-        if !self.0.is_alive(number) {
+        if !self.0.cells.is_alive(number) {
             refuse!(GhostError, "no {} lives in row {number}", self.0.name());
         }
         self.0.object(row.py(), number)
@@ -62,7 +63,7 @@ impl GhostArrays {
         let property = self.property(name)?;
         let py = name.py();
         let node = self.0.properties.get().core(property).field().node();
-        let memory = self.0.column(property);
+        let memory = self.0.cells.column(property);
         let column = if let Node::Leaf(leaf) = node { format_of(leaf.column()) } else { None };
         if let Some(format) = column {
             return self.view(py, memory, self.0.is_servers(), format);
@@ -71,7 +72,7 @@ impl GhostArrays {
         let bytes = self.view(py, memory, self.0.is_servers(), (c"B", Some(memory.size())))?;
         let Some(dtype) = numpy(py, "dtype")? else { return Ok(bytes) };
         let records = bytes.call_method1(intern!(py, "view"), (dtype.call1((cell_format(node),))?,))?;
-        records.call_method1(intern!(py, "reshape"), (self.0.count(),))
+        records.call_method1(intern!(py, "reshape"), (self.0.cells.count(),))
     }
 
     fn __setitem__(&self, name: &Bound<'_, PyString>, value: &Object<'_>) -> PyResult<()> {
@@ -83,11 +84,11 @@ impl GhostArrays {
                 self.0.name()
             )));
         }
-        let memory = self.0.column(property);
+        let memory = self.0.cells.column(property);
         // The result of `column += ...`: the column itself, already changed.
         if let Ok(raw) = Raw::get(value, ffi::PyBUF_FULL_RO)
             && raw.address() == memory.address()
-            && raw.len() == memory.size() * self.0.count()
+            && raw.len() == memory.size() * self.0.cells.count()
         {
             return Ok(());
         }
@@ -98,12 +99,12 @@ impl GhostArrays {
         column.set_item(PySlice::full(py), value)
     }
 
-    fn __contains__(&self, name: &Bound<'_, PyString>) -> PyResult<bool> {
-        Ok(self.property(name).is_ok())
+    methods! {
+        __contains__(name: &Bound<'_, PyString>) -> PyResult<bool> = Ok(self.property(name).is_ok());
     }
 
     fn __repr__(&self) -> String {
-        let (name, living, count) = (self.0.name(), self.0.living(), self.0.count());
+        let (name, living, count) = (self.0.name(), self.0.cells.living(), self.0.cells.count());
         format!("<GhostArrays of {name}: {living} ghosts in {count} rows>")
     }
 }
@@ -129,7 +130,7 @@ impl GhostArrays {
         writable: bool,
         format: (&'static CStr, Option<usize>),
     ) -> PyResult<Object<'py>> {
-        cells(py, memory, self.0.count(), writable, format)
+        cells(py, memory, self.0.cells.count(), writable, format)
     }
 }
 
@@ -161,8 +162,7 @@ pub(super) fn rows_of(given: &Object<'_>) -> PyResult<Vec<u32>> {
         }
     }
     let Ok(each) = given.try_iter() else {
-        let class = given.get_type().name()?;
-        refuse!(PyTypeError, "rows must be ints or a buffer of them, not {class}");
+        refuse!(PyTypeError, "rows must be ints or a buffer of them, not {}", class_name(given));
     };
     each.map(|each| row(&each?)).collect()
 }
@@ -185,4 +185,30 @@ fn format_of(column: Column) -> Option<(&'static CStr, Option<usize>)> {
         Column::Doubles(count) => (c"d", Some(count.into())),
         Column::Uint128 | Column::Int128 | Column::Text | Column::Data => return None,
     })
+}
+
+impl Keeper for Cells {
+    fn note_writer(&self, begins: bool) {
+        Cells::note_writer(self, begins);
+    }
+}
+
+/// Views this many cells, as an array if NumPy is installed. A cell is `count` numbers of this format, with a
+/// dimension of its own unless that is None.
+pub(super) fn cells<'py>(
+    py: Python<'py>,
+    memory: &Arc<Cells>,
+    rows: usize,
+    writable: bool,
+    (format, count): (&'static CStr, Option<usize>),
+) -> PyResult<Object<'py>> {
+    let item = memory.size() / count.unwrap_or(1).max(1);
+    let mut layout = columns::Layout::rows(memory.address(), rows, memory.size(), item, format.into());
+    layout.dimensions += i32::from(count.is_some());
+    layout.shape[1] = count.unwrap_or(1) as isize;
+    let view = view_with(py, memory.clone(), layout, writable)?.into_any();
+    match numpy(py, "asarray")? {
+        Some(asarray) => asarray.call1((view,)),
+        None => Ok(view),
+    }
 }

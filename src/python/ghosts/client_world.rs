@@ -14,34 +14,26 @@ pub(crate) struct ClientWorld {
 
 #[pymethods]
 impl ClientWorld {
-    fn objects<'py>(&self, class_: &Object<'py>) -> PyResult<Bound<'py, PyList>> {
-        objects(&self.population, class_)
-    }
-
-    fn mine<'py>(&self, class_: &Object<'py>) -> PyResult<Option<Bound<'py, Ghost>>> {
-        population::mine(&self.population, class_)
-    }
-
-    fn others<'py>(&self, class_: &Object<'py>) -> PyResult<Bound<'py, PyList>> {
-        population::others(&self.population, class_)
-    }
-
-    fn arrays(&self, class_: &Object<'_>) -> PyResult<GhostArrays> {
-        self.population.rows_of(class_).cloned().map(GhostArrays)
-    }
-
-    fn owns(&self, ghost: &Bound<'_, Ghost>) -> PyResult<bool> {
-        population::owns(&self.population, ghost)
-    }
-
-    fn row(&self, ghost: &Bound<'_, Ghost>) -> PyResult<u32> {
-        self.population.live(ghost).map(|live| live.row)
+    methods! {
+        objects(class_: &Object<'py>) -> PyResult<Bound<'py, PyList>> = self.population.objects(class_);
+        mine(class_: &Object<'py>) -> PyResult<Option<Bound<'py, Ghost>>> =
+            self.population.mine(class_);
+        others(class_: &Object<'py>) -> PyResult<Bound<'py, PyList>> =
+            self.population.others(class_);
+        arrays(class_: &Object<'_>) -> PyResult<GhostArrays> =
+            self.population.rows_of(class_).cloned().map(GhostArrays);
+        owns(ghost: &Bound<'_, Ghost>) -> PyResult<bool> = self.population.owns(ghost);
+        row(ghost: &Bound<'_, Ghost>) -> PyResult<u32> = self.population.live(ghost).map(|live| live.row);
+        awaits(class_: &Object<'_>, number: &Object<'_>) -> PyResult<bool> =
+            Ok(matches!(self.find(class_, number)?, Found::Awaited));
+        __contains__(ghost: &Object<'_>) -> bool =
+            ghost.cast::<Ghost>().is_ok_and(|ghost| self.population.live(ghost).is_ok());
     }
 
     fn id_of(&self, ghost: &Bound<'_, Ghost>) -> PyResult<u32> {
         let live = self.population.live(ghost)?;
         let shared = self.state.upgrade().ok_or_else(|| closed_error("client"))?;
-        let number = names::number_for(&mut *shared.lock()?, None, &live);
+        let number = number_for(&mut *shared.lock()?, None, &live);
         number.ok_or_else(|| closed_error("client"))
     }
 
@@ -54,10 +46,6 @@ impl ClientWorld {
             Found::Here(ghost) => Some(ghost),
             Found::Gone | Found::Awaited => None,
         })
-    }
-
-    fn awaits(&self, class_: &Object<'_>, number: &Object<'_>) -> PyResult<bool> {
-        Ok(matches!(self.find(class_, number)?, Found::Awaited))
     }
 
     fn view<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, WorldView>> {
@@ -80,12 +68,8 @@ impl ClientWorld {
         self.view.bind(py).get().set_playing(Playing { delay, extrapolation, rest })
     }
 
-    fn __contains__(&self, ghost: &Object<'_>) -> bool {
-        ghost.cast::<Ghost>().is_ok_and(|ghost| self.population.live(ghost).is_ok())
-    }
-
     properties! {
-        __repr__: String = format!("<ClientWorld of {}>", counted(&self.population));
+        __repr__: String = format!("<ClientWorld of {}>", self.population.counted());
     }
 
     traverses!(self.view, self.population);

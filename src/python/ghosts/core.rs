@@ -3,9 +3,9 @@
 
 use super::*;
 
-use crate::replication::{Classes, Mirror, Publisher, PublisherConfig, Wrong};
-use crate::session::Ghosts;
+use crate::replication::{Classes, GhostName, Mirror, Named, Publisher, PublisherConfig};
 use crate::session::protocol::ghost_channel;
+use crate::session::{Ghosts, ServedWorld};
 use crate::transport;
 
 /// The ghosts' half of an endpoint with this core's protocol: a server's publisher, whose visits have numbers by `seed`, or a
@@ -18,10 +18,14 @@ pub(in crate::python) fn part(
 ) -> Ghosts {
     let (Some(classes), Some(channel)) = (classes, ghost_channel(protocol)) else { return Ghosts::None };
     if is_server {
-        Ghosts::Publisher(Box::new(Publisher::new(classes.clone(), PublisherConfig { channel, seed })))
+        Ghosts::World(Box::new(ServedWorld::new(classes.clone(), PublisherConfig { channel, seed })))
     } else {
         Ghosts::Mirror(Box::new(Mirror::new(classes.clone())))
     }
+}
+
+pub(super) fn world(state: &mut State) -> Option<&mut ServedWorld> {
+    state.carrier.session.ghosts().world()
 }
 
 pub(super) fn publisher(state: &mut State) -> Option<&mut Publisher> {
@@ -32,26 +36,11 @@ pub(super) fn mirror(state: &mut State) -> Option<&mut Mirror> {
     state.carrier.session.mirror()
 }
 
-pub(super) fn spawn(state: &mut State, class: usize, owner: Option<PeerHandle>) -> Option<u32> {
-    let row = publisher(state)?.spawn(class, owner).ok()?;
-    if let Some(interests) = &mut state.interests {
-        interests.forget(class, row);
-    }
-    Some(row)
-}
-
 /// Sets a property without words to a checked value.
 pub(super) fn set_value(state: &mut State, class: usize, row: u32, property: usize, body: &[u8]) {
     if let Some(publisher) = publisher(state) {
         let _ = publisher.set_cell(class, row, property, body);
     }
-}
-
-/// The class and row of each ghost whose owner left since the last call, if it has no new owner.
-pub(super) fn take_orphans(state: &mut State) -> Vec<(usize, u32)> {
-    let Some(publisher) = publisher(state) else { return Vec::new() };
-    let orphans: Vec<_> = publisher.take_orphans().collect();
-    orphans.into_iter().filter(|(class, row)| publisher.owner(*class, *row).is_none()).collect()
 }
 
 /// Of the newest tick that arrived, the low bits. Then two ages in ticks, counted back from it: of the state
@@ -68,18 +57,54 @@ pub(in crate::python) fn owned_ages(
     Ok(ages.map(|(age, newest)| (mirror.tick() as u16, age, newest)))
 }
 
-/// Begins the world's next tick with these columns.
-pub(in crate::python) fn begin_tick(
+/// What a number refers to.
+pub(in crate::python) enum Found<'py> {
+    Here(Bound<'py, Ghost>),
+    Gone,
+    /// It may still arrive.
+    Awaited,
+}
+
+/// Returns the number that a client, or the server if there is none, knows a ghost by. None if the client isn't to have
+/// it.
+pub(in crate::python) fn number_for(
     state: &mut State,
-    columns: &[Vec<Column<'_>>],
-    wrong: &mut Vec<(usize, Wrong)>,
-) {
-    if let Some(publisher) = publisher(state) {
-        publisher.begin_tick(columns, wrong);
-        // An endpoint with interests has a publisher.
-        let Ghosts::Publisher(publisher) = state.carrier.session.ghosts() else { return };
-        if let Some(interests) = &mut state.interests {
-            interests.update(publisher);
-        }
+    client: Option<PeerHandle>,
+    live: &Live,
+) -> Option<u32> {
+    let Some(client) = client else {
+        return mirror(state).map(|mirror| mirror.name(live.row).number());
+    };
+    world(state)?.name(client, live.rows.index, live.row).map(GhostName::number)
+}
+
+impl Population {
+    /// Finds what a client, or the server if there is none, calls by a number.
+    pub(in crate::python) fn named_by<'py>(
+        &self,
+        py: Python<'py>,
+        shared: &Shared<State>,
+        client: Option<PeerHandle>,
+        class: usize,
+        number: u32,
+    ) -> PyResult<Found<'py>> {
+        let (rows, name) = (&self.classes[class], GhostName::from_number(number));
+        let named = {
+            let mut state = shared.lock()?;
+            match client {
+                Some(client) => {
+                    let row = publisher(&mut state).and_then(|it| it.named(client, class, name));
+                    row.map_or(Some(Named::Gone), |id| Some(Named::Here { id }))
+                }
+                None => mirror(&mut state).map(|mirror| mirror.named(class, name)),
+            }
+        };
+        Ok(match named {
+            Some(Named::Here { id }) if client.is_some() || rows.cells.is_alive(id) => {
+                Found::Here(rows.object(py, id)?)
+            }
+            Some(Named::Gone) => Found::Gone,
+            _ => Found::Awaited,
+        })
     }
 }

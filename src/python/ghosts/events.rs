@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::python::events::shown;
+use crate::replication::Before;
 
 #[record(module = "tickwire")]
 pub(crate) struct GhostSpawned {
@@ -46,11 +47,37 @@ impl GhostChanged {
     }
 
     properties! {
-        pub(super) old: PyResult<Bound<'py, PyDict>> =
-            self.before.values(py, &self.rows, self.row, self.mask);
+        old: PyResult<Bound<'py, PyDict>> = self.old_values(py);
     }
 
     fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
         shown(slf.as_any(), &["ghost", "names"], 0)
+    }
+}
+
+impl GhostChanged {
+    /// The values before the tick, by name. Objects are made only here.
+    fn old_values<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let GhostChanged { rows, row, mask, before, .. } = self;
+        let (values, properties) = (PyDict::new(py), rows.properties.get());
+        let Some(mut cells) = before.cells(rows.index, *row) else { return Ok(values) };
+        for property in (0..64).filter(|property| mask >> property & 1 == 1) {
+            let (cell, rest) = cells.split_at(rows.cells.column(property).size());
+            cells = rest;
+            let core = properties.core(property);
+            let value = if properties.is_reference(property) {
+                let number = cell.first_chunk().map_or(NO_GHOST, |cell| u32::from_le_bytes(*cell));
+                rows.referred(py, property, number)?
+            } else if core.has_words() {
+                properties.load::<true>(py, property, cell, 0)?
+            } else {
+                match before.body(rows.index, *row, property) {
+                    Some(body) => properties.load::<true>(py, property, body, core.field().offset())?,
+                    None => py.None().into_bound(py),
+                }
+            };
+            values.set_item(properties.attribute_name(py, property), value)?;
+        }
+        Ok(values)
     }
 }

@@ -10,7 +10,7 @@ impl Live {
     }
 
     pub(in crate::python) fn owner(&self) -> u64 {
-        self.rows.owner(self.row)
+        self.rows.cells.owner(self.row)
     }
 }
 

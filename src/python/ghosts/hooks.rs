@@ -46,12 +46,7 @@ impl World {
             return Err(PyRuntimeError::new_err("flush() was called while a hook of the world runs"));
         }
         let _asking = Asking(&self.asking);
-        let mut raised = Ok(());
-        let mut note = |done: PyResult<()>| {
-            if raised.is_ok() {
-                raised = done;
-            }
-        };
+        let mut raised = FirstError::default();
         for (rows, [relevancy, condition, priority]) in self.population.classes.iter().zip(hooks) {
             // Without clients there is nothing to decide.
             let kinds: [(_, _, SetRows); 2] = [
@@ -62,15 +57,15 @@ impl World {
                 let Some(hook) = hook.filter(|_| !clients.is_empty()) else { continue };
                 let mut done = Ok(());
                 clock(kind, &mut || done = self.ask_masks(kind, rows, hook.bind(py), clients, set));
-                note(done);
+                raised.keep(py, done);
             }
             if let Some(hook) = priority {
                 let mut done = Ok(());
                 clock("world's priority", &mut || done = self.ask_priority(rows, hook.bind(py)));
-                note(done);
+                raised.keep(py, done);
             }
         }
-        raised
+        raised.result()
     }
 
     /// Asks a hook for a mask for each client, and sets them.
@@ -82,7 +77,7 @@ impl World {
         clients: &[Py<ClientHandle>],
         set: SetRows,
     ) -> PyResult<()> {
-        let (py, before) = (hook.py(), rows.count());
+        let (py, before) = (hook.py(), rows.cells.count());
         let asked: Vec<_> = clients.iter().map(|client| client.clone_ref(py)).collect();
         let answer = exit::call(hook, (asked, GhostArrays(rows.clone())), None)?;
         if answer.is_none() {
@@ -93,8 +88,8 @@ impl World {
             let client = client.get().core;
             self.with(|state| {
                 let is_connected = state.host().is_connected(client);
-                if let Some(interests) = state.interests.as_mut().filter(|_| is_connected) {
-                    set(interests, client, rows.index, mask);
+                if let Some(world) = core::world(state).filter(|_| is_connected) {
+                    set(&mut world.interests, client, rows.index, mask);
                 }
             })?;
         }
@@ -102,7 +97,7 @@ impl World {
     }
 
     fn ask_priority(&self, rows: &Arc<GhostRows>, hook: &Object<'_>) -> PyResult<()> {
-        let before = rows.count();
+        let before = rows.cells.count();
         let answer = exit::call(hook, (GhostArrays(rows.clone()),), None)?;
         if answer.is_none() {
             return Ok(());
@@ -110,10 +105,10 @@ impl World {
         let name = rows.name();
         let weights = relevancy::weights(&answer)
             .map_err(|error| said_of(hook.py(), &error, &format!("the priority hook of {name}")))?;
-        if weights.len() != before && weights.len() != rows.count() {
+        if weights.len() != before && weights.len() != rows.cells.count() {
             return Err(PyValueError::new_err(format!(
                 "the priority hook of {name} must return {} weights, one per row, not {}",
-                rows.count(),
+                rows.cells.count(),
                 weights.len()
             )));
         }
@@ -134,7 +129,7 @@ fn masks(
         PyTypeError::new_err(format!(
             "the {kind} hook of {name} must return None, a buffer of bool of the shape (clients, rows), here ({clients}, \
              {}), or a list with a buffer of bool for each client, not {what}",
-            rows.count()
+            rows.cells.count()
         ))
     };
     let masks: Vec<Vec<u8>> = if let Ok(raw) = Raw::get(answer, ffi::PyBUF_FULL_RO) {
@@ -163,7 +158,7 @@ fn masks(
             "the {kind} hook of {name} must return a mask for each of {clients} clients, not {count}"
         );
     }
-    let count = rows.count();
+    let count = rows.cells.count();
     match masks.iter().map(Vec::len).find(|length| ![before, count].contains(length)) {
         Some(length) => {
             refuse!(

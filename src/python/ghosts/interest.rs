@@ -9,10 +9,7 @@ impl World {
     fn set_relevancy(&self, class_: &Object<'_>, rule: &Object<'_>) -> PyResult<()> {
         let rows = self.population.rows_of(class_)?;
         let (rule, hook) = relevancy::rule(rows.properties.get(), rule)?;
-        let classes = self.publish(|it| Some(it.classes().clone()))?;
-        let set =
-            |interests: &mut Interests| classes.map(|classes| interests.set_rule(&classes, rows.index, rule));
-        let set = self.with(|state| state.interests.as_mut().and_then(set))?;
+        let set = self.with(|state| core::world(state).map(|world| world.set_rule(rows.index, rule)))?;
         set.transpose().map_err(|error| PyValueError::new_err(format!("{}: {error}", rows.name())))?;
         self.set_hook(rows, |hooks| &mut hooks.relevancy, hook);
         Ok(())
@@ -94,7 +91,7 @@ impl World {
         set: impl FnOnce(&mut Interests, PeerHandle),
     ) -> PyResult<bool> {
         let Some(client) = self.peer_of("client", client)? else { return Ok(false) };
-        self.with(|state| state.interests.as_mut().map(|interests| set(interests, client)))?;
+        self.with(|state| core::world(state).map(|world| set(&mut world.interests, client)))?;
         Ok(true)
     }
 
@@ -130,7 +127,9 @@ impl World {
         wanted: &str,
         is_it: impl FnOnce(Relevancy) -> bool,
     ) -> PyResult<()> {
-        if self.with(|state| state.interests.as_ref().is_some_and(|all| is_it(all.rule(rows.index))))? {
+        let is_it =
+            |state: &mut State| core::world(state).is_some_and(|it| is_it(it.interests.rule(rows.index)));
+        if self.with(is_it)? {
             return Ok(());
         }
         let name = rows.name();

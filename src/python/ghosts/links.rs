@@ -80,7 +80,7 @@ impl Links {
         if self.stale.swap(false, Ordering::Relaxed) {
             let each = self.classes.get()?.iter().filter_map(Weak::upgrade);
             known.replace(each.flat_map(|rows| {
-                let numbered = rows.alive_rows().into_iter();
+                let numbered = rows.cells.alive_rows().into_iter();
                 numbered.filter_map(move |row| Some(((rows.index, row), rows.network_id(row)?)))
             }));
         }
@@ -100,18 +100,19 @@ impl Links {
         let Some((rows, row)) = found.and_then(|(other, row)| Some((self.class(other)?, row))) else {
             return Ok(None);
         };
-        if !rows.is_alive(row) {
+        if !rows.cells.is_alive(row) {
             return Ok(None);
         }
         if let Some(world) = &self.world
-            && rows.without_words() != 0
+            && rows.cells.without_words() != 0
         {
             // Texts and the like are as they are now.
             match world.find(number).and_then(|(other, row)| Some((world.class(other)?, row))) {
                 Some((of, at)) => of
+                    .cells
                     .bodies_of(at)
                     .into_iter()
-                    .for_each(|(property, body)| rows.keep_body(row, property, body.to_vec())),
+                    .for_each(|(property, body)| rows.cells.keep_body(row, property, body.to_vec())),
                 None => rows.keep_default_bodies(row),
             }
         }

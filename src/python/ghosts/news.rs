@@ -3,41 +3,35 @@
 
 use super::*;
 
-use crate::replication::{GhostEvent, GhostEventKind};
-
-/// A value of a property without words: class, row, property, body.
-type Body = (usize, u32, usize, Vec<u8>);
-
-/// What a mirror had to tell.
-struct MirrorNews {
-    events: Vec<GhostEvent>,
-    bodies: Vec<Body>,
-    /// The class and row of each new ghost, whether it is owned, and its group.
-    spawned: Vec<(usize, u32, bool, usize)>,
-    before: Arc<Before>,
-}
+use crate::replication::rows::RowCells;
+use crate::replication::{Before, GhostEvent, GhostEventKind, RowBody, RowNews};
 
 /// The tick in which each ghost ended, by class and row, and its last values of properties without words.
 type Ended = HashMap<(usize, u32), (u32, Option<Values>)>;
 
 impl Population {
-    /// Updates a client's columns, and appends the events of all but these classes. Returns those of the
-    /// events whose class has callbacks.
+    /// Updates a client's columns, and appends the events of all but these classes. Returns the events for which a class has
+    /// a callback.
     pub(in crate::python) fn take_news(
         &self,
         py: Python<'_>,
         state: &Arc<Shared<State>>,
         as_columns: &[usize],
         objects: &mut Vec<Py<PyAny>>,
-    ) -> PyResult<Vec<(Callbacks, Py<PyAny>)>> {
+    ) -> PyResult<Vec<(Callback, Py<PyAny>)>> {
         let mut called = Vec::new();
         if self.classes.is_empty() {
             return Ok(called);
         }
         let mut last = self.last_of_ended(py, state)?;
-        let Some(MirrorNews { events, bodies, spawned, before }) = self.take(state, as_columns)? else {
-            return Ok(called);
+        let kept = |class: usize| match as_columns.contains(&class) {
+            true => 0,
+            false => self.classes[class].properties.get().visible(),
         };
+        let rows: Vec<&RowCells> = self.rows().collect();
+        let taken = core::mirror(&mut *state.lock()?).map(|mirror| RowNews::take(mirror, &rows, kept));
+        let Some(RowNews { events, bodies, spawned, before }) = taken else { return Ok(called) };
+        let before = Arc::new(before);
         for rows in &self.classes {
             *lock(&rows.news) = News::default();
         }
@@ -49,9 +43,9 @@ impl Population {
         let mut spawns = spawned.iter();
         // A reused id is the new ghost's from its spawn on.
         let mut bodies = bodies.into_iter().peekable();
-        let mut note = |rows: &GhostRows, told: Py<PyAny>| {
-            if rows.callbacks.any() {
-                called.push((rows.callbacks, told.clone_ref(py)));
+        let mut note = |rows: &GhostRows, (callback, told): (Callback, Py<PyAny>)| {
+            if rows.callbacks.has(callback) {
+                called.push((callback, told.clone_ref(py)));
             }
             objects.push(told);
         };
@@ -61,9 +55,9 @@ impl Population {
             rows.apply(event, || spawns.next().map_or((false, 0), |(.., owner, group)| (*owner, *group)));
             self.links.note(rows, event, !is_column);
             let has_values = matches!(event.kind, GhostEventKind::Spawned | GhostEventKind::Changed { .. });
-            let is_its = |next: &Body| has_values && (next.0, next.1) == (class, row);
+            let is_its = |next: &RowBody| has_values && (next.0, next.1) == (class, row);
             while let Some((.., property, body)) = bodies.next_if(is_its) {
-                rows.keep_body(row, property, body);
+                rows.cells.keep_body(row, property, body);
             }
             if is_column {
                 lock(&rows.news).note(event);
@@ -80,7 +74,7 @@ impl Population {
             let target = rows.links.target(py, (class, property), rows.reference_number(row, property))?;
             let (ghost, target) = (rows.object(py, row)?.unbind(), target.map(Bound::unbind));
             let name = rows.properties.get().attribute_name(py, property).clone().unbind();
-            note(rows, Py::new(py, GhostLinked { ghost, name, target })?.into_any());
+            note(rows, (Callback::Linked, Py::new(py, GhostLinked { ghost, name, target })?.into_any()));
         }
         Ok(called)
     }
@@ -96,38 +90,6 @@ impl Population {
             ((class, row), (tick, values))
         };
         Ok(ended.into_iter().map(with_last).collect())
-    }
-
-    /// Takes the mirror's events and values. None if there is no mirror.
-    fn take(&self, state: &Arc<Shared<State>>, as_columns: &[usize]) -> PyResult<Option<MirrorNews>> {
-        let mut state = state.lock()?;
-        let Some(mirror) = core::mirror(&mut state) else { return Ok(None) };
-        let mut before = Before::default();
-        let told = self.classes.iter().filter(|rows| !as_columns.contains(&rows.index));
-        told.for_each(|rows| before.copy(rows, mirror));
-        let (mut events, mut bodies, mut spawned) = (Vec::new(), Vec::new(), Vec::new());
-        self.receive(|columns| mirror.take(columns, &mut events));
-        let received: Vec<_> = self.classes.iter().map(|rows| rows.received()).collect();
-        for event in &events {
-            let (class, row) = place_of(event);
-            let rows = &self.classes[class];
-            let written = match event.kind {
-                GhostEventKind::Spawned => {
-                    spawned.push((class, row, mirror.owns(class, row), mirror.group(class, row)));
-                    u64::MAX
-                }
-                GhostEventKind::Changed { mask } => mask,
-                GhostEventKind::Owned { .. } | GhostEventKind::Despawned => 0,
-            };
-            rows.publish(&received[class], row as usize..row as usize + 1, written);
-            let changed = written & rows.without_words();
-            for property in (0..64).filter(|property| changed >> property & 1 == 1) {
-                if let Some(body) = mirror.value(class, row, property) {
-                    bodies.push((class, row, property, body.to_vec()));
-                }
-            }
-        }
-        Ok(Some(MirrorNews { events, bodies, spawned, before: Arc::new(before) }))
     }
 }
 
@@ -154,11 +116,11 @@ impl GhostRows {
         match event.kind {
             GhostEventKind::Spawned => {
                 let (owner, group) = spawned();
-                self.appear(event.id);
-                self.set_owner(event.id, owner_of(owner));
+                self.cells.appear(event.id);
+                self.cells.set_owner(event.id, owner_of(owner));
                 self.begin_unsent(event.id, group);
             }
-            GhostEventKind::Owned { owner } => self.set_owner(event.id, owner_of(owner)),
+            GhostEventKind::Owned { owner } => self.cells.set_owner(event.id, owner_of(owner)),
             GhostEventKind::Changed { .. } | GhostEventKind::Despawned => {}
         }
     }
@@ -168,23 +130,26 @@ fn place_of(event: &GhostEvent) -> (usize, u32) {
     (usize::from(event.class), event.id)
 }
 
-/// The ghost or event object that the game gets.
+/// The event object that the game gets, and its callback.
 fn object(
     py: Python<'_>,
     rows: &Arc<GhostRows>,
     event: &GhostEvent,
     before: &Arc<Before>,
-) -> PyResult<Py<PyAny>> {
+) -> PyResult<(Callback, Py<PyAny>)> {
     let ghost = rows.object(py, event.id)?.unbind();
     Ok(match event.kind {
-        GhostEventKind::Spawned => Py::new(py, GhostSpawned { ghost })?.into_any(),
+        GhostEventKind::Spawned => (Callback::Spawned, GhostSpawned { ghost }.into_py_any(py)?),
         GhostEventKind::Changed { mask } => {
             let mask = mask & rows.properties.get().visible();
             let names = rows.properties.get().names(py, mask)?.unbind();
             let (rows, before) = (rows.clone(), before.clone());
-            Py::new(py, GhostChanged { ghost, names, rows, row: event.id, mask, before })?.into_any()
+            let changed = GhostChanged { ghost, names, rows, row: event.id, mask, before };
+            (Callback::Changed, changed.into_py_any(py)?)
         }
-        GhostEventKind::Owned { owner } => Py::new(py, GhostOwned { ghost, owned: owner })?.into_any(),
-        GhostEventKind::Despawned => Py::new(py, GhostDespawned { ghost })?.into_any(),
+        GhostEventKind::Owned { owner } => {
+            (Callback::Owned, GhostOwned { ghost, owned: owner }.into_py_any(py)?)
+        }
+        GhostEventKind::Despawned => (Callback::Despawned, GhostDespawned { ghost }.into_py_any(py)?),
     })
 }

@@ -2,8 +2,8 @@
 
 use super::*;
 
-use crate::replication::References;
 use crate::replication::rows::RowCells;
+use crate::replication::{References, Wrong};
 
 /// The ghosts of all classes of a protocol, on one side.
 pub(in crate::python) struct Population {
@@ -66,7 +66,7 @@ impl Population {
             py,
             self.classes.iter().map(|rows| (&rows.class, &rows.properties, Some(rows.made()))),
             None,
-            Some(self.classes.first().map_or(1, |rows| rows.owners().size())),
+            Some(self.classes.first().map_or(1, |rows| rows.cells.owners().size())),
             Links::of_view(&self.links),
         )
     }
@@ -97,7 +97,7 @@ impl Population {
 
     /// The rows of all classes.
     pub(in crate::python) fn rows(&self) -> impl Iterator<Item = &RowCells> {
-        self.classes.iter().map(|rows| &***rows)
+        self.classes.iter().map(|rows| &rows.cells)
     }
 
     /// The rows of one ghost class.
@@ -147,7 +147,7 @@ impl Population {
 
     /// Calls `write` with the columns for received values, by class and property.
     pub(super) fn receive<T>(&self, write: impl FnOnce(&mut [Vec<&mut [u8]>]) -> T) -> T {
-        let mut received: Vec<_> = self.classes.iter().map(|rows| rows.received()).collect();
+        let mut received: Vec<_> = self.classes.iter().map(|rows| rows.cells.received()).collect();
         let columns = received.iter_mut().map(|cells| cells.iter_mut().map(|cells| &mut **cells).collect());
         write(&mut columns.collect::<Vec<_>>())
     }
@@ -155,7 +155,50 @@ impl Population {
     pub(super) fn forget_objects(&self) {
         self.classes.iter().for_each(|rows| rows.forget_objects());
     }
+
+    /// The number of ghosts of each class.
+    pub(super) fn counted(&self) -> String {
+        let each = self.classes.iter().map(|rows| format!("{} {}", rows.cells.living(), rows.name()));
+        let each: Vec<String> = each.collect();
+        if each.is_empty() { "no classes".into() } else { each.join(", ") }
+    }
+
+    /// Returns the objects of a class, by row.
+    pub(super) fn objects<'py>(&self, class: &Object<'py>) -> PyResult<Bound<'py, PyList>> {
+        self.filtered(class, |_, _| true)
+    }
+
+    fn filtered<'py>(
+        &self,
+        class: &Object<'py>,
+        filter: impl Fn(&GhostRows, u32) -> bool,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let (py, rows) = (class.py(), self.rows_of(class)?);
+        let found = rows.cells.alive_rows().into_iter().filter(|row| filter(rows, *row));
+        PyList::new(py, found.map(|row| rows.object(py, row)).collect::<PyResult<Vec<_>>>()?)
+    }
+
+    /// Returns the first object of a class that the client owns.
+    pub(super) fn mine<'py>(&self, class: &Object<'py>) -> PyResult<Option<Bound<'py, Ghost>>> {
+        let rows = self.rows_of(class)?;
+        let own = rows.cells.alive_rows().into_iter().find(|row| rows.cells.owner(*row) == SELF);
+        own.map(|row| rows.object(class.py(), row)).transpose()
+    }
+
+    /// Returns the objects of a class that the client doesn't own, by row.
+    pub(super) fn others<'py>(&self, class: &Object<'py>) -> PyResult<Bound<'py, PyList>> {
+        self.filtered(class, |rows, row| rows.cells.owner(row) != SELF)
+    }
+
+    /// Returns whether the client owns a ghost.
+    pub(super) fn owns(&self, ghost: &Bound<'_, Ghost>) -> PyResult<bool> {
+        let live = self.live(ghost)?;
+        Ok(live.rows.cells.owner(live.row) == SELF)
+    }
 }
+
+/// The owner of a client's own rows, in its columns.
+const SELF: u64 = 1;
 
 impl Drop for Population {
     fn drop(&mut self) {
@@ -166,45 +209,34 @@ impl Drop for Population {
 
 holds!(Population: classes);
 
-/// The number of ghosts of each class.
-pub(super) fn counted(population: &Population) -> String {
-    let each = population.classes.iter().map(|rows| format!("{} {}", rows.living(), rows.name()));
-    let each: Vec<String> = each.collect();
-    if each.is_empty() { "no classes".into() } else { each.join(", ") }
+impl Population {
+    /// The exception for the first value that can't be sent.
+    #[cold]
+    pub(in crate::python) fn error(&self, py: Python<'_>, wrong: &[(usize, Wrong)]) -> Option<PyErr> {
+        let (class, wrong) = wrong.first()?;
+        self.classes.get(*class).map(|rows| field_error(py, rows, wrong))
+    }
 }
 
-/// The owner of a client's own rows, in its columns.
-const SELF: u64 = 1;
-
-/// Returns the objects of a class, by row.
-pub(super) fn objects<'py>(population: &Population, class: &Object<'py>) -> PyResult<Bound<'py, PyList>> {
-    filtered(population, class, |_, _| true)
-}
-
-fn filtered<'py>(
-    population: &Population,
-    class: &Object<'py>,
-    filter: impl Fn(&GhostRows, u32) -> bool,
-) -> PyResult<Bound<'py, PyList>> {
-    let (py, rows) = (class.py(), population.rows_of(class)?);
-    let found = rows.alive_rows().into_iter().filter(|row| filter(rows, *row));
-    PyList::new(py, found.map(|row| rows.object(py, row)).collect::<PyResult<Vec<_>>>()?)
-}
-
-/// Returns the first object of a class that the client owns.
-pub(super) fn mine<'py>(population: &Population, class: &Object<'py>) -> PyResult<Option<Bound<'py, Ghost>>> {
-    let rows = population.rows_of(class)?;
-    let own = rows.alive_rows().into_iter().find(|row| rows.owner(*row) == SELF);
-    own.map(|row| rows.object(class.py(), row)).transpose()
-}
-
-/// Returns the objects of a class that the client doesn't own, by row.
-pub(super) fn others<'py>(population: &Population, class: &Object<'py>) -> PyResult<Bound<'py, PyList>> {
-    filtered(population, class, |rows, row| rows.owner(row) != SELF)
-}
-
-/// Returns whether the client owns a ghost.
-pub(super) fn owns(population: &Population, ghost: &Bound<'_, Ghost>) -> PyResult<bool> {
-    let live = population.live(ghost)?;
-    Ok(live.rows.owner(live.row) == SELF)
+fn field_error(py: Python<'_>, rows: &GhostRows, wrong: &Wrong) -> PyErr {
+    let (properties, row) = (rows.properties.get(), wrong.row);
+    let name = format!("{} of row {row}", properties.property_name(wrong.property));
+    let value = match wrong.error {
+        ValueError::FloatOutOfRange { value, .. } | ValueError::NotFinite { value } => {
+            value.into_pyobject(py).map(|value| value.into_any().unbind()).map_err(Into::into)
+        }
+        _ => rows.plain_value(py, row, wrong.property).map(Bound::unbind),
+    };
+    match value {
+        Ok(value) => FieldError::new_err((
+            rows.name().to_owned(),
+            name,
+            value,
+            wrong.error.bound(),
+            rows.class.clone_ref(py),
+            row,
+            properties.property_name(wrong.property).to_owned(),
+        )),
+        Err(error) => error,
+    }
 }

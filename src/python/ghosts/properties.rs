@@ -2,7 +2,6 @@
 
 use super::*;
 
-use crate::python::compound::Form;
 use crate::python::shape::Shape;
 use crate::replication::{Condition, GhostClass, Rule, Velocity};
 use crate::wire::{self, Kind, Property as CoreProperty};
@@ -50,7 +49,7 @@ impl Properties {
         references: Vec<Option<String>>,
         declared: Py<PyAny>,
     ) -> PyResult<Self> {
-        let (name, core) = (schema.get().name(), schema.get().core.clone());
+        let (name, core) = (schema.get().name(), schema.get().fields.core.clone());
         let capacity = bounded(&format!("{name}: capacity"), capacity, 1, MAX_CAPACITY)?;
         if conditions.is_empty() {
             refuse!(PyTypeError, "{name} has no properties: a ghost must have one");
@@ -201,7 +200,7 @@ impl Properties {
 
     #[inline]
     pub(super) fn shape(&self, property: usize) -> &Shape {
-        self.schema.get().shape(property)
+        self.schema.get().fields.shape(property)
     }
 
     pub(super) fn property_name(&self, property: usize) -> &str {
@@ -209,7 +208,7 @@ impl Properties {
     }
 
     pub(super) fn attribute_name<'py>(&self, py: Python<'py>, property: usize) -> &Bound<'py, PyString> {
-        self.schema.get().name_of(property).bind(py)
+        self.schema.get().fields.name_of(property).bind(py)
     }
 
     /// The property with this name.

@@ -2,8 +2,6 @@
 //!
 //! Promises: a row has one object. No lock is held while Python runs.
 
-use ::core::ops::Deref;
-
 use super::*;
 
 use crate::python::slots::Slots;
@@ -18,7 +16,7 @@ pub(in crate::python) struct GhostRows {
     /// The slots of the class, or of the derived class that a client makes of it.
     pub(super) slots: Slots,
     pub(super) callbacks: Callbacks,
-    cells: RowCells,
+    pub(super) cells: RowCells,
     /// The server's endpoint; None on a client, whose world is only read.
     pub(super) server: Option<Weak<Shared<State>>>,
     /// Whether it shows the world at another time.
@@ -75,14 +73,6 @@ pub(super) struct News {
 /// The checked values of a future row: cells, and bodies of properties without words.
 pub(super) struct Checked(pub(super) Vec<Vec<u8>>);
 
-impl Deref for GhostRows {
-    type Target = RowCells;
-
-    fn deref(&self) -> &RowCells {
-        &self.cells
-    }
-}
-
 impl GhostRows {
     pub(super) fn new(
         index: usize,
@@ -125,56 +115,27 @@ impl GhostRows {
         self.server.is_some()
     }
 
-    /// Makes a row live, with these values; `set` hands the core those without words.
-    pub(super) fn begin(&self, row: u32, values: &Checked, mut set: impl FnMut(usize, &[u8])) {
-        for (property, value) in values.0.iter().enumerate() {
-            if self.properties.get().core(property).has_words() {
-                self.column(property).write(row as usize, value);
-            } else {
-                set(property, value);
-                self.keep_body(row, property, value.clone());
-            }
-        }
+    /// Makes a row live, with these values.
+    pub(super) fn begin(&self, row: u32, values: &Checked) {
+        self.cells.write_values(row, &values.0, u64::MAX);
         if let Some(column) = self.properties.get().number_column() {
-            self.column(column).write(row as usize, &self.links.known().draw().to_le_bytes());
+            self.cells.column(column).write(row as usize, &self.links.known().draw().to_le_bytes());
             self.links.appear(self, row);
         }
-        self.appear(row);
-        self.note_grown();
+        self.cells.appear(row);
+        self.cells.note_grown();
     }
 
     /// Makes the rows of a saved world live.
     pub(super) fn restore(&self, saved: &SavedClass) {
-        let count = saved.rows.last().map_or(0, |last| last + 1);
-        (0..count).for_each(|row| self.set_owner(row, NOBODY));
-        for (place, row) in saved.rows.iter().enumerate() {
-            for (memory, cells) in self.columns().iter().zip(&saved.cells) {
-                let cell = cells.get(place * memory.size()..(place + 1) * memory.size());
-                cell.into_iter().for_each(|cell| memory.write(*row as usize, cell));
-            }
-            for (property, bodies) in saved.bodies.iter().enumerate() {
-                bodies.get(place).into_iter().for_each(|body| self.keep_body(*row, property, &**body));
-            }
-            self.links.appear(self, *row);
-            self.appear(*row);
-        }
-        self.note_grown();
+        self.cells.restore(saved);
+        saved.rows.iter().for_each(|row| self.links.appear(self, *row));
     }
 
     /// Fills the properties that this client isn't sent with the class's defaults.
     pub(super) fn begin_unsent(&self, row: u32, group: usize) {
         let properties = self.properties.get();
-        let sent = properties.class.created(group);
-        for (property, value) in properties.defaults().iter().enumerate() {
-            if sent >> property & 1 == 1 {
-                continue;
-            }
-            if properties.core(property).has_words() {
-                self.column(property).write(row as usize, value);
-            } else {
-                self.keep_body(row, property, value.clone());
-            }
-        }
+        self.cells.write_values(row, properties.defaults(), !properties.class.created(group));
     }
 
     /// Shows the rows of a mask (a byte each) and no others. Objects of rows that end keep their last values.

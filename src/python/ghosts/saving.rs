@@ -1,7 +1,7 @@
 //! A server's world as bytes, and worlds that continue them: see [`crate::replication::SavedWorld`].
 
 use super::*;
-use crate::replication::{BadWorld, SavedWorld};
+use crate::replication::{BadWorld, SavedWorld, repeated_number};
 
 #[pymethods]
 impl World {
@@ -15,17 +15,9 @@ impl World {
             refuse!(GhostError, "the world must be new: call load() before the first tick and spawn");
         }
         let saved = SavedWorld::read(bytes.as_bytes(), &classes, self.slots).map_err(bad)?;
-        // References know ghosts by numbers.
-        let mut numbers = HashSet::new();
-        for (saved, rows) in saved.classes.iter().zip(&self.population.classes) {
-            let Some(column) = rows.properties.get().number_column() else { continue };
-            for cell in saved.cells[column].as_chunks().0 {
-                let number = u32::from_le_bytes(*cell);
-                if number == NO_GHOST || !numbers.insert(number) {
-                    let sentence = format!("the saved world has two ghosts with the network id {number}");
-                    return Err(BadWorldError::new_err(sentence));
-                }
-            }
+        let columns = self.population.classes.iter().map(|rows| rows.properties.get().number_column());
+        if let Some(number) = repeated_number(&saved, columns) {
+            refuse!(BadWorldError, "the saved world has two ghosts with the network id {number}");
         }
         *self.population.links.known().identity() = saved.identity;
         self.publish(|publisher| publisher.load(&saved))?;
@@ -36,7 +28,7 @@ impl World {
     }
 
     pub(in crate::python) fn save<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let cells: Vec<_> = self.population.classes.iter().map(|rows| rows.copy_cells()).collect();
+        let cells: Vec<_> = self.population.classes.iter().map(|rows| rows.cells.copy_cells()).collect();
         let column = |cells| Column { cells, scan: false };
         let columns = cells.iter().map(|class| class.iter().map(|cells| column(cells)).collect());
         let columns: Vec<Vec<Column<'_>>> = columns.collect();
@@ -49,7 +41,7 @@ impl World {
         let (py, rows) = (class_.py(), self.population.rows_of(class_)?);
         let all = PyDict::new(py);
         let waiting = self.publish(|publisher| {
-            let each = rows.alive_rows().into_iter();
+            let each = rows.cells.alive_rows().into_iter();
             each.filter_map(|row| Some((row, publisher.waits_for(rows.index, row)?))).collect::<Vec<_>>()
         });
         for (row, client) in waiting? {

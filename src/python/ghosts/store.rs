@@ -5,8 +5,8 @@
 //! conversions.
 
 use super::*;
-use crate::python::compound::{Converted, broken, check_instance, parts};
-use crate::python::shape::{Nested, Shape};
+use crate::python::leaves::{broken, check_instance, parts};
+use crate::python::shape::{Converted, Nested, Shape};
 use crate::wire::node::Leaf;
 use crate::wire::transform::NUMBERS;
 use crate::wire::{Column, Measure, Node, Schema, Value};
@@ -71,7 +71,7 @@ fn number(value: &Value<'_>) -> Result<f64, Refusal> {
 }
 
 fn store_converted(
-    converted: &Converted<Shape>,
+    converted: &Converted,
     node: &Node,
     object: &Object<'_>,
     cell: &mut [u8],

@@ -2,8 +2,6 @@
 
 use super::*;
 
-use crate::replication::rows::RowCells;
-
 /// A copied cell; most fit without an allocation.
 enum Copied {
     Small([u8; 32], usize),
@@ -35,10 +33,10 @@ impl GhostRows {
         }
         if core.has_words() {
             let mut cell = Copied::zeroed(core.field().node().size());
-            self.column(property).read(row as usize, cell.bytes());
+            self.cells.column(property).read(row as usize, cell.bytes());
             return properties.load::<true>(py, property, cell.bytes(), 0);
         }
-        match self.body(row, property) {
+        match self.cells.body(row, property) {
             Some(body) => properties.load::<true>(py, property, &body, core.field().offset()),
             // The client isn't sent this value, or hasn't got it yet.
             None => Ok(py.None().into_bound(py)),
@@ -48,7 +46,7 @@ impl GhostRows {
     /// The number in a reference of a row.
     pub(super) fn reference_number(&self, row: u32, property: usize) -> u32 {
         let mut cell = [0; 4];
-        self.column(property).read(row as usize, &mut cell);
+        self.cells.column(property).read(row as usize, &mut cell);
         u32::from_le_bytes(cell)
     }
 
@@ -76,7 +74,7 @@ impl GhostRows {
         row: u32,
         property: usize,
     ) -> PyResult<Object<'py>> {
-        let memory = self.column(property);
+        let memory = self.cells.column(property);
         let mut cell = Copied::zeroed(memory.size());
         memory.read(row as usize, cell.bytes());
         self.properties.get().load::<false>(py, property, cell.bytes(), 0)
@@ -101,13 +99,13 @@ impl GhostRows {
         let core = properties.core(property);
         if properties.is_reference(property) {
             let number = self.links.number_of(self, property, value)?;
-            RowCells::assign(self, row, property, &number.to_le_bytes());
+            self.cells.assign(row, property, &number.to_le_bytes());
             return Ok(());
         }
         if core.has_words() {
             let mut cell = Copied::zeroed(core.field().node().size());
             properties.cell(property, value, cell.bytes())?;
-            RowCells::assign(self, row, property, cell.bytes());
+            self.cells.assign(row, property, cell.bytes());
             return Ok(());
         }
         let body = properties.body(property, value)?;
@@ -115,7 +113,7 @@ impl GhostRows {
         if let Some(shared) = server.upgrade() {
             core::set_value(&mut *shared.lock()?, self.index, row, property, &body);
         }
-        self.keep_body(row, property, body);
+        self.cells.keep_body(row, property, body);
         Ok(())
     }
 
@@ -126,12 +124,7 @@ impl GhostRows {
 
     /// Gives a row the class's default values of properties without words.
     pub(super) fn keep_default_bodies(&self, row: u32) {
-        let properties = self.properties.get();
-        for (property, value) in properties.defaults().iter().enumerate() {
-            if !properties.core(property).has_words() {
-                self.keep_body(row, property, value.clone());
-            }
-        }
+        self.cells.write_values(row, self.properties.get().defaults(), self.cells.without_words());
     }
 
     /// Gives a row the values without words of an object that isn't live.
@@ -141,7 +134,7 @@ impl GhostRows {
         for property in (0..properties.len()).filter(|property| !properties.core(*property).has_words()) {
             let value = Ghost::get(ghost, properties, property);
             if let Ok(body) = value.and_then(|value| properties.body(property, &value)) {
-                self.keep_body(row, property, body);
+                self.cells.keep_body(row, property, body);
             }
         }
     }

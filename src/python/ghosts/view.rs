@@ -25,27 +25,25 @@ struct Shown {
 
 #[pymethods]
 impl WorldView {
-    fn arrays(&self, class_: &Object<'_>) -> PyResult<GhostArrays> {
-        self.population.rows_of(class_).cloned().map(GhostArrays)
+    methods! {
+        arrays(class_: &Object<'_>) -> PyResult<GhostArrays> =
+            self.population.rows_of(class_).cloned().map(GhostArrays);
+        owns(ghost: &Bound<'_, Ghost>) -> PyResult<bool> = self.population.owns(ghost);
     }
 
     fn objects<'py>(&self, class_: &Object<'py>) -> PyResult<Bound<'py, PyList>> {
         self.keep_bodies(class_)?;
-        population::objects(&self.population, class_)
+        self.population.objects(class_)
     }
 
     fn mine<'py>(&self, class_: &Object<'py>) -> PyResult<Option<Bound<'py, Ghost>>> {
         self.keep_bodies(class_)?;
-        population::mine(&self.population, class_)
+        self.population.mine(class_)
     }
 
     fn others<'py>(&self, class_: &Object<'py>) -> PyResult<Bound<'py, PyList>> {
         self.keep_bodies(class_)?;
-        population::others(&self.population, class_)
-    }
-
-    fn owns(&self, ghost: &Bound<'_, Ghost>) -> PyResult<bool> {
-        population::owns(&self.population, ghost)
+        self.population.others(class_)
     }
 
     fn ghost<'py>(&self, ghost: &Bound<'py, Ghost>) -> PyResult<Option<Bound<'py, Ghost>>> {
@@ -59,12 +57,12 @@ impl WorldView {
         };
         let class = ghost.get_type();
         let rows = self.population.rows_of(class.as_any())?;
-        if !rows.is_alive(row) || self.end_of(rows.index, row) != ghost.get().ended_at() {
+        if !rows.cells.is_alive(row) || self.end_of(rows.index, row) != ghost.get().ended_at() {
             return Ok(None);
         }
         if let Some(live) = live {
-            for (property, body) in live.rows.bodies_of(row) {
-                rows.keep_body(row, property, body.to_vec());
+            for (property, body) in live.rows.cells.bodies_of(row) {
+                rows.cells.keep_body(row, property, body.to_vec());
             }
         } else {
             rows.keep_bodies_of(row, ghost);
@@ -94,14 +92,14 @@ impl WorldView {
         pub(super) delay: f64 = self.played(Playout::delay);
         period: f64 = self.played(Playout::period);
         stood: f64 = self.played(|playout| playout.stood().as_secs_f64());
-        __repr__: String = format!("<WorldView of tick {:.2}: {}>", self.tick(), counted(&self.population));
+        __repr__: String = format!("<WorldView of tick {:.2}: {}>", self.tick(), self.population.counted());
     }
 
     fn shown<'py>(&self, class_: &Object<'py>) -> PyResult<Object<'py>> {
         let (py, rows) = (class_.py(), self.population.rows_of(class_)?);
-        let count = rows.count();
+        let count = rows.cells.count();
         let view = &lock(&self.shown).view;
-        let is_shown = |row: usize| view.has_shown(rows.index, row) && rows.is_alive(row as u32);
+        let is_shown = |row: usize| view.has_shown(rows.index, row) && rows.cells.is_alive(row as u32);
         let bytes: Vec<u8> = (0..count).map(|row| u8::from(is_shown(row))).collect();
         let memory = Arc::new(Cells::new(1, count));
         memory.write(0, &bytes);
@@ -129,11 +127,11 @@ impl WorldView {
     fn keep_bodies(&self, class: &Object<'_>) -> PyResult<()> {
         let (rows, world) = (self.population.rows_of(class)?, self.world.rows_of(class)?);
         let is_client = lock(&self.shown).view.playout().is_some();
-        for row in rows.alive_rows() {
+        for row in rows.cells.alive_rows() {
             // A ghost that is gone keeps the last values, if it was read before.
-            if world.is_alive(row) && self.end_of(rows.index, row).is_none() {
-                for (property, body) in world.bodies_of(row) {
-                    rows.keep_body(row, property, body.to_vec());
+            if world.cells.is_alive(row) && self.end_of(rows.index, row).is_none() {
+                for (property, body) in world.cells.bodies_of(row) {
+                    rows.cells.keep_body(row, property, body.to_vec());
                 }
             } else if !is_client {
                 // The values of a ghost that is gone are lost: the class's defaults are shown, as for properties that
@@ -214,7 +212,7 @@ impl WorldView {
                 let view = &lock(&self.shown).view;
                 let Some(frames) = view.frames(rows.index) else { continue };
                 let alive = frames.alive().to_vec();
-                rows.copy_owners(world, alive.len(), |row| {
+                rows.cells.copy_owners(&world.cells, alive.len(), |row| {
                     alive[row] != 1 || view.end_of(rows.index, row).is_some()
                 });
                 alive

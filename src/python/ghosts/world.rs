@@ -85,7 +85,7 @@ impl World {
         let class = self.population.rows_of(class_)?;
         let mut given = rows_of(rows)?;
         given.sort_unstable();
-        if let Some(row) = given.iter().find(|row| !class.is_alive(**row)) {
+        if let Some(row) = given.iter().find(|row| !class.cells.is_alive(**row)) {
             refuse!(GhostError, "no {} lives in row {row}", class.name());
         }
         if let Some(twice) = given.windows(2).find(|pair| pair[0] == pair[1]) {
@@ -94,17 +94,18 @@ impl World {
         self.end(class_.py(), class, &given)
     }
 
-    fn objects<'py>(&self, class_: &Object<'py>) -> PyResult<Bound<'py, PyList>> {
-        objects(&self.population, class_)
-    }
-
-    fn arrays(&self, class_: &Object<'_>) -> PyResult<GhostArrays> {
-        self.population.rows_of(class_).cloned().map(GhostArrays)
+    methods! {
+        objects(class_: &Object<'py>) -> PyResult<Bound<'py, PyList>> = self.population.objects(class_);
+        arrays(class_: &Object<'_>) -> PyResult<GhostArrays> =
+            self.population.rows_of(class_).cloned().map(GhostArrays);
+        row(ghost: &Bound<'_, Ghost>) -> PyResult<u32> = self.population.live(ghost).map(|live| live.row);
+        __contains__(ghost: &Object<'_>) -> bool =
+            ghost.cast::<Ghost>().is_ok_and(|ghost| self.population.live(ghost).is_ok());
     }
 
     fn owner(&self, py: Python<'_>, ghost: &Bound<'_, Ghost>) -> PyResult<Option<Py<ClientHandle>>> {
         let Live { rows, row } = self.population.live(ghost)?;
-        let owner = rows.owner(row);
+        let owner = rows.cells.owner(row);
         Ok(lock(&self.owners).get(&owner).map(|handle| handle.clone_ref(py)))
     }
 
@@ -115,14 +116,10 @@ impl World {
         self.with(|state| self.note_owner(state, &rows, row, owner))
     }
 
-    fn row(&self, ghost: &Bound<'_, Ghost>) -> PyResult<u32> {
-        self.population.live(ghost).map(|live| live.row)
-    }
-
     fn id_of(&self, client: &Bound<'_, ClientHandle>, ghost: &Bound<'_, Ghost>) -> PyResult<Option<u32>> {
         let live = self.population.live(ghost)?;
         let Some(client) = self.peer_of("client", client)? else { return Ok(None) };
-        self.with(|state| names::number_for(state, Some(client), &live))
+        self.with(|state| number_for(state, Some(client), &live))
     }
 
     fn ghost_of<'py>(
@@ -176,7 +173,7 @@ impl World {
     properties! {
         past_bytes: PyResult<usize> = self.publish(|it| it.past_bytes());
         tick: PyResult<u32> = self.publish(|it| it.tick());
-        __repr__: String = format!("<World of {}>", counted(&self.population));
+        __repr__: String = format!("<World of {}>", self.population.counted());
     }
 
     fn rewind<'py>(
@@ -205,10 +202,6 @@ impl World {
         }
         let made = py.import("tickwire._past")?.getattr("Judgements")?.call0()?;
         Ok(self.judgements.get_or_init(|| made.unbind()).bind(py).clone())
-    }
-
-    fn __contains__(&self, ghost: &Object<'_>) -> bool {
-        ghost.cast::<Ghost>().is_ok_and(|ghost| self.population.live(ghost).is_ok())
     }
 
     traverses!(self.population, self.hooks, self.judgements, self.owners);
@@ -313,7 +306,7 @@ impl World {
     ) {
         let owned = core::publisher(state).and_then(|it| it.owner(rows.index, row));
         let number = owned.map(PeerHandle::number);
-        rows.set_owner(row, number.unwrap_or(NOBODY));
+        rows.cells.set_owner(row, number.unwrap_or(NOBODY));
         if let (Some(number), Some(owner)) = (number, owner) {
             lock(&self.owners).entry(number).or_insert_with(|| owner.clone().unbind());
         }
@@ -329,9 +322,11 @@ impl World {
     ) -> PyResult<u32> {
         let mut former = None;
         let row = self.with(|state| {
-            let row = core::spawn(state, rows.index, owner.map(|owner| owner.get().core))?;
-            let set = |property, body: &[u8]| core::set_value(state, rows.index, row, property, body);
-            rows.begin(row, values, set);
+            let row = core::world(state)?.spawn(rows.index, owner.map(|owner| owner.get().core))?;
+            rows.begin(row, values);
+            for (property, body) in rows.cells.bodies_of(row) {
+                core::set_value(state, rows.index, row, property, &body);
+            }
             self.note_owner(state, rows, row, owner);
             if let Some(object) = object {
                 former = Some(object.get().enter(Live { rows: rows.clone(), row }));
@@ -383,7 +378,7 @@ impl World {
             let each = self.population.classes.iter();
             each.map(|rows| {
                 let owned = publisher.owned(peer, rows.index);
-                owned.inspect(|row| rows.set_owner(*row, peer.number())).count()
+                owned.inspect(|row| rows.cells.set_owner(*row, peer.number())).count()
             })
             .sum::<usize>()
         });
@@ -399,8 +394,9 @@ impl World {
         }
         // A closed server's ghosts have no owners.
         let _ = self.with(|state| {
-            for (class, row) in core::take_orphans(state) {
-                self.population.classes[class].set_owner(row, NOBODY);
+            let orphans = core::world(state).map(|world| world.take_orphans());
+            for (class, row) in orphans.into_iter().flatten() {
+                self.population.classes[class].cells.set_owner(row, NOBODY);
             }
         });
         let forgotten: Vec<_> = {
@@ -423,8 +419,7 @@ fn seen_by(state: &mut State, peer: PeerHandle) -> PyResult<Option<f64>> {
              Protocol(..., inputs=Move, tick_rate=60) on both sides",
         )
     })?;
-    let taken = timing.taken().iter().find(|taken| taken.peer == peer);
-    Ok(taken.and_then(|taken| taken.view).map(|view| view as f64 / 256.0))
+    Ok(timing.seen_by(peer))
 }
 
 /// Ends a row in the core and here; its ghost isn't in the next tick.
@@ -434,4 +429,39 @@ fn despawn(state: &mut State, rows: &GhostRows, row: u32, last: Option<Values>) 
         publisher.tick() + 1
     });
     rows.end(row, tick, last)
+}
+
+impl World {
+    /// A view of an earlier tick, with its `Past` object.
+    pub(super) fn past<'py>(
+        slf: &Bound<'py, Self>,
+        client: Option<&Bound<'py, ClientHandle>>,
+        claim: Option<f64>,
+    ) -> PyResult<Object<'py>> {
+        let (py, world) = (slf.py(), slf.get());
+        if let Some(seen) = claim.filter(|seen| !seen.is_finite()) {
+            let name = if client.is_some() { "seen" } else { "tick" };
+            refuse!(PyValueError, "{name} must be a tick of the server, not {seen}");
+        }
+        let peer = client.map_or(Ok(None), |client| world.peer_of("client", client))?;
+        let Some((oldest, newest)) = world.publish(|it| Some((it.oldest_past()?, it.tick())))? else {
+            return Err(GhostError::new_err(
+                "the world must have a record to be rewound: call server.world.remember(1.0) when it is \
+                 made, and rewind after a tick was sent",
+            ));
+        };
+        let claimed = claim.unwrap_or(newest.into());
+        let tick = claimed.clamp(oldest.into(), newest.into());
+        let view = Bound::new(py, WorldView::of_past(py, &world.population)?)?;
+        world.with(|state| view.get().rewind(state, tick, peer))?;
+        view.get().show_alive(py);
+        let clamped = match () {
+            () if claim.is_none() => "unsaid",
+            () if claimed > tick => "future",
+            () if claimed < tick => "too old",
+            () => "",
+        };
+        let past = py.import("tickwire._past")?.getattr("Past")?;
+        past.call1((slf, view, client, claimed, newest, clamped))
+    }
 }

@@ -2,13 +2,12 @@
 
 use crate::python::prelude::*;
 
-use super::fragments::{Fragments, MAX_BYTES};
 use crate::articles::StandardEstimate;
 use crate::python::stats::shown;
 use crate::transport;
 use crate::transport::ack_endpoint::{self, AckEndpointConfig};
 use crate::transport::acks::{Acked, RttSampling};
-use crate::transport::fragment::FRAGMENT_HEADER_SIZE;
+use crate::transport::fragment::{FRAGMENT_HEADER_SIZE, MAX_FRAGMENTS};
 use crate::transport::header::Header;
 use crate::transport::packet::LossBound;
 
@@ -148,8 +147,8 @@ impl AckEndpoint {
         Ok(accepted.then_some(payload))
     }
 
-    fn acked(&self) -> Vec<u16> {
-        lock(&self.state).acked.drain(..).collect()
+    methods! {
+        acked() -> Vec<u16> = lock(&self.state).acked.drain(..).collect();
     }
 
     fn lost(&self, #[instant] now: Instant) -> Vec<u16> {
@@ -214,4 +213,20 @@ impl PacketStats {
         sent_kbps, received_kbps, acked_kbps: f64 of self.0;
         __repr__: String = format!("<PacketStats {}>", shown(&self.0));
     }
+}
+
+/// The maximum of packet sizes and memory bounds, in bytes.
+pub(super) const MAX_BYTES: usize = 1 << 30;
+
+#[record(module = "tickwire.articles")]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fragments {
+    #[within(1, MAX_BYTES)]
+    pub(super) above: Option<usize>,
+    #[within(1, usize::from(u16::MAX))]
+    pub(super) size: Option<usize>,
+    #[within(1, MAX_FRAGMENTS)]
+    pub(super) count: Option<usize>,
+    #[within(1, MAX_BYTES)]
+    pub(super) reassembly_bytes: Option<usize>,
 }

@@ -35,13 +35,10 @@ impl ChunkReceiver {
         out.iter().next().map(|(_, packet)| packet.to_vec())
     }
 
-    fn read(&self) -> Option<Vec<u8>> {
-        lock(&self.core).read()
-    }
-
-    #[staticmethod]
-    fn is_slice(datagram: &Bound<'_, PyBytes>) -> bool {
-        packet::is_slice(datagram.as_bytes())
+    methods! {
+        read() -> Option<Vec<u8>> = lock(&self.core).read();
+        #[staticmethod]
+        is_slice(datagram: &Bound<'_, PyBytes>) -> bool = packet::is_slice(datagram.as_bytes());
     }
 
     properties! {

@@ -53,8 +53,12 @@ impl ChunkSender {
         })
     }
 
-    fn cancel(&self, number: u64) -> bool {
-        lock(&self.core).cancel(number)
+    methods! {
+        cancel(number: u64) -> bool = lock(&self.core).cancel(number);
+        #[staticmethod]
+        is_ack(datagram: &Bound<'_, PyBytes>) -> bool = packet::is_ack(datagram.as_bytes());
+        set_bytes_per_second(bytes_per_second: f64) -> PyResult<()> =
+            lock(&self.core).set_bytes_per_second(bytes_per_second).map_err(value_error);
     }
 
     fn update(&self, #[instant] now: Instant, #[seconds(MAX_SECONDS)] rtt: Option<Duration>) -> Vec<Vec<u8>> {
@@ -68,15 +72,6 @@ impl ChunkSender {
     fn receive(&self, #[instant] now: Instant, datagram: &Bound<'_, PyBytes>) -> Option<u64> {
         // A drop is counted.
         lock(&self.core).handle_ack(now, datagram.as_bytes()).unwrap_or(None)
-    }
-
-    #[staticmethod]
-    fn is_ack(datagram: &Bound<'_, PyBytes>) -> bool {
-        packet::is_ack(datagram.as_bytes())
-    }
-
-    fn set_bytes_per_second(&self, bytes_per_second: f64) -> PyResult<()> {
-        lock(&self.core).set_bytes_per_second(bytes_per_second).map_err(value_error)
     }
 
     properties! {

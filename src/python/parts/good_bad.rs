@@ -39,8 +39,9 @@ impl GoodBad {
         Ok(GoodBad { core: Mutex::new(core.map_err(value_error)?) })
     }
 
-    fn update(&self, #[instant] now: Instant, #[seconds(MAX_SECONDS)] rtt: Duration) -> &'static str {
-        name(lock(&self.core).update(now, rtt))
+    methods! {
+        update(#[instant] now: Instant, #[seconds(MAX_SECONDS)] rtt: Duration) -> &'static str =
+            name(lock(&self.core).update(now, rtt));
     }
 
     properties! {

@@ -73,8 +73,13 @@ impl Link {
         self.with_core(|core| core.send(now, item, size));
     }
 
-    fn poll(&self, #[instant] now: Instant) -> PyResult<Option<Py<PyAny>>> {
-        Ok(self.with_core(|core| core.poll(now).and_then(|mut item| item.object.take())))
+    methods! {
+        poll(#[instant] now: Instant) -> PyResult<Option<Py<PyAny>>> =
+            Ok(self.with_core(|core| core.poll(now).and_then(|mut item| item.object.take())));
+        set_conditions(conditions: &Bound<'_, Conditions>) -> PyResult<()> =
+            lock(&self.core).set_conditions(conditions.get().core()).map_err(value_error);
+        schedule(#[instant] at: Instant, conditions: &Bound<'_, Conditions>) -> PyResult<()> =
+            lock(&self.core).schedule(at, conditions.get().core()).map_err(value_error);
     }
 
     properties! {
@@ -84,14 +89,6 @@ impl Link {
         __len__: usize = lock(&self.core).in_flight();
         __bool__: bool = true;
         __repr__: String = format!("<Link with {} under way>", self.__len__());
-    }
-
-    fn set_conditions(&self, conditions: &Bound<'_, Conditions>) -> PyResult<()> {
-        lock(&self.core).set_conditions(conditions.get().core()).map_err(value_error)
-    }
-
-    fn schedule(&self, #[instant] at: Instant, conditions: &Bound<'_, Conditions>) -> PyResult<()> {
-        lock(&self.core).schedule(at, conditions.get().core()).map_err(value_error)
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {

@@ -4,7 +4,8 @@ use std::net::SocketAddr;
 
 use crate::python::prelude::*;
 
-use crate::driver::udp::{UdpConfig, UdpCounters, UdpSocket, number};
+use crate::driver::Poller;
+use crate::driver::udp::{UdpConfig, UdpCounters, UdpSocket};
 
 /// The longest datagram that UDP over IPv4 carries.
 const MAX_DATAGRAM: usize = 65_507;
@@ -18,8 +19,8 @@ const MAX_KERNEL_BUFFER: usize = 1 << 30;
 /// The longest wait, in seconds: a day.
 const MAX_WAIT: f64 = 86_400.0;
 
-/// How often a wait checks whether the socket was closed, in seconds.
-const WAIT_SLICE: f64 = 0.1;
+/// How often a wait checks for signals, and whether the socket was closed.
+const WAIT_SLICE: Duration = Duration::from_millis(100);
 
 #[pyclass(frozen, module = "tickwire.articles")]
 #[derive(Debug)]
@@ -130,27 +131,25 @@ impl Socket {
     }
 
     fn wait(&self, py: Python<'_>, #[seconds(MAX_WAIT)] timeout: Duration) -> PyResult<bool> {
-        let mut left = timeout.as_secs_f64();
         // A duplicated handle: another thread may close the socket, and its number be reused for another file.
-        let handle = self.with(|socket| socket.handle())?;
-        let handle = handle.map_err(|error| os_error(py, &error, self.address.0))?;
-        let select = py.import(intern!(py, "select"))?;
-        let clock = py.import(intern!(py, "time"))?.getattr(intern!(py, "monotonic"))?;
-        let deadline = clock.call0()?.extract::<f64>()? + left;
+        let poller = self.with(|socket| Poller::new(socket.handle()?))?;
+        let mut poller = poller.map_err(|error| os_error(py, &error, self.address.0))?;
+        let deadline = std::time::Instant::now() + timeout;
         loop {
-            let ready = is_ready(&select, &handle, left.clamp(0.0, WAIT_SLICE))?;
+            let left = deadline.saturating_duration_since(std::time::Instant::now());
+            let is_ready = py.detach(|| poller.wait(left.min(WAIT_SLICE)));
+            py.check_signals()?;
             if self.closed() {
                 return Err(closed());
             }
-            left = deadline - clock.call0()?.extract::<f64>()?;
-            if ready || left <= 0.0 {
-                return Ok(ready);
+            if is_ready || left.is_zero() {
+                return Ok(is_ready);
             }
         }
     }
 
-    fn fileno(&self) -> PyResult<i64> {
-        self.with(|socket| socket.number())
+    methods! {
+        fileno() -> PyResult<i64> = self.with(|socket| socket.number());
     }
 
     fn close(&self) {
@@ -187,23 +186,6 @@ impl Socket {
         };
         Err(PyValueError::new_err(complaint))
     }
-}
-
-/// Waits for the socket by Python's own means, which detach and handle signals.
-fn is_ready(select: &Bound<'_, PyModule>, handle: &std::net::UdpSocket, timeout: f64) -> PyResult<bool> {
-    let py = select.py();
-    let number = number(handle);
-    if let Ok(poll) = select.getattr(intern!(py, "poll")) {
-        let poll = poll.call0()?;
-        let readable = select.getattr(intern!(py, "POLLIN"))?;
-        poll.call_method1(intern!(py, "register"), (number, readable))?;
-        let milliseconds = (timeout * 1000.0).ceil();
-        return poll.call_method1(intern!(py, "poll"), (milliseconds,))?.is_truthy();
-    }
-    // Windows.
-    let nothing = Vec::<i64>::new();
-    let ready = select.call_method1(intern!(py, "select"), (vec![number], &nothing, &nothing, timeout))?;
-    ready.get_item(0)?.is_truthy()
 }
 
 fn closed() -> PyErr {

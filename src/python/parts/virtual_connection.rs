@@ -144,7 +144,7 @@ impl VirtualConnection {
 }
 
 impl VirtualConnection {
-    fn new(core: Result<articles::VirtualConnection, crate::transport::ConfigError>) -> PyResult<Self> {
+    fn new(core: Result<articles::VirtualConnection, crate::limits::ConfigError>) -> PyResult<Self> {
         Ok(VirtualConnection { core: Mutex::new(core.map_err(value_error)?) })
     }
 }

@@ -4,23 +4,23 @@ mod events;
 mod hosted;
 mod hosting;
 mod open;
-mod path;
-mod states;
 
 use crate::python::inbox::EVENTS;
 use crate::python::prelude::*;
 
 pub(super) use self::events::numbers_of;
+use self::events::path_of;
 pub(crate) use self::events::{
-    GameEnded, HostChanged, MasterChanged, Player, PlayerJoined, PlayerLeft, Started,
+    GameEnded, HostChanged, MasterChanged, Player, PlayerJoined, PlayerLeft, PlayerPath, Started,
 };
 use self::hosted::{HostedGame, HostedSettings};
 use self::open::{open, opening};
-pub(crate) use self::path::PlayerPath;
 use super::kind::PEER;
 use super::rendezvous::{self, Rendezvous};
+use crate::driver::files;
 use crate::mesh::{Happening, LeaveReason, MAX_PLAYERS, Phase, Start};
 use crate::session::{Carried, Opening, PeerPart};
+use crate::transport::chunks::ChunkEvent;
 
 /// The longest countdown, in seconds.
 const MAX_COUNTDOWN: f64 = 60.0;
@@ -169,7 +169,7 @@ impl Peer {
             let mut state = self.endpoint.state.lock()?;
             let (session, driver) = state.carrier.parts().ok_or_else(|| self.endpoint.closed_error())?;
             let address = session.peers().and_then(|part| part.address_of(who));
-            address.map(|address| path::of(driver, address))
+            address.map(|address| path_of(driver, address))
         };
         Ok(found.map(|(kind, through)| PlayerPath {
             kind: kind.name(),
@@ -411,5 +411,24 @@ impl Peer {
                 Some(Py::new(py, GameEnded { reason })?.into_any())
             }
         })
+    }
+}
+
+impl Peer {
+    /// Takes worlds out of what came.
+    pub(super) fn keep_states(&self, chunks: &mut Vec<(PeerHandle, ChunkEvent)>) -> PyResult<()> {
+        let unread = self.part(|part, _| part.take_lockstep_worlds(chunks))?;
+        unread.iter().for_each(files::discard);
+        Ok(())
+    }
+
+    /// The next world that came, and from whom. One in a file that can't be read is left out.
+    pub(in crate::python) fn take_state(&self) -> Option<(u8, Vec<u8>)> {
+        loop {
+            let (player, stored) = self.part(|part, _| part.poll_lockstep_world()).ok()??;
+            if let Some(bytes) = files::take(stored) {
+                return Some((player, bytes));
+            }
+        }
     }
 }

@@ -20,7 +20,7 @@ pub(super) fn opening<'a>(
 ) -> PyResult<Opening<'a>> {
     Ok(Opening {
         protocol_id: protocol.id,
-        spoken: protocol.spoken(),
+        upper_protocol: protocol.upper_protocol(),
         key: key.map(extract_key).transpose()?,
         name,
         places,

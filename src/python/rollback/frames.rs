@@ -85,3 +85,9 @@ impl Requests {
         self.0.next(py)
     }
 }
+
+/// The bytes of a packet, if there is one.
+pub(super) fn filled(fill: impl FnOnce(&mut BitWriter) -> bool) -> Option<Vec<u8>> {
+    let mut writer = BitWriter::new();
+    fill(&mut writer).then(|| writer.into_bytes())
+}

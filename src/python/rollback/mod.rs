@@ -4,27 +4,24 @@
 //! functions and destructors of its states (see `tickwire._states`).
 
 mod arguments;
-mod events;
 mod frames;
 mod inputs;
 mod queue;
 mod session;
 mod states;
 mod sync_test;
-mod timing;
 mod watching;
 
 use crate::python::prelude::*;
 use crate::rollback::{GameInput, MAX_PLAYERS};
-use arguments::{mask_of, members, moment};
-pub(super) use events::{Desync, PlayerOut, SpectatorLost};
+pub(super) use arguments::Timing;
+use arguments::{exchanges, mask_of, members, moment};
 pub(super) use frames::Advance;
-use frames::{Frames, NextRequest, Requests};
+use frames::{Frames, NextRequest, Requests, filled};
 use inputs::{CopiedInput, InputKind, copied};
 use queue::Queue;
-pub(super) use session::Rollback;
+pub(super) use session::{Desync, PlayerOut, Rollback, SpectatorLost};
 use states::States;
 pub(super) use states::{StateArrays, state_sum};
 pub(super) use sync_test::SyncTest;
-pub(super) use timing::Timing;
 pub(super) use watching::Spectator;

@@ -11,18 +11,19 @@ pub(crate) struct Rollback {
     frames: Frames,
     states: States,
     peer: Option<Py<Peer>>,
+    players: u16,
+    check_every: u32,
+    /// Locked after `inner` where both are.
+    pub(super) game: SharedRollback<core::Rollback>,
     inner: Mutex<Inner>,
 }
 
 struct Inner {
-    game: SharedRollback<core::Rollback>,
     queue: Queue<Request>,
     now: Instant,
     writer: BitWriter,
     /// The names of the fields in checked frames, with the first frame that has them.
     names: VecDeque<(u32, Vec<String>)>,
-    players: u16,
-    check_every: u32,
 }
 
 impl Inner {
@@ -73,33 +74,27 @@ impl Rollback {
     /// The request to run a frame.
     fn advance_to(&self, py: Python<'_>, frame: u32) -> PyResult<Py<PyAny>> {
         let (mut inputs, [mut guessed, mut left]) = (Vec::new(), [0u16; 2]);
-        let players = {
-            let guard = lock(&self.inner);
-            let game = guard.game.lock();
-            for player in members(guard.players) {
-                let (input, status) = game.input(player, frame);
-                inputs.push(copied(input));
-                guessed |= u16::from(status == Status::Predicted) << player;
-                left |= u16::from(status == Status::Left) << player;
-            }
-            guard.players
-        };
-        self.frames.advance(py, frame, &inputs, [players, guessed, left])
+        let game = self.game.lock();
+        for player in members(self.players) {
+            let (input, status) = game.input(player, frame);
+            inputs.push(copied(input));
+            guessed |= u16::from(status == Status::Predicted) << player;
+            left |= u16::from(status == Status::Left) << player;
+        }
+        drop(game);
+        self.frames.advance(py, frame, &inputs, [self.players, guessed, left])
     }
 
     /// The next request for the game itself.
     fn next(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
         loop {
-            let (request, check_every) = {
-                let mut inner = lock(&self.inner);
-                (inner.queue.next(), inner.check_every)
-            };
+            let request = lock(&self.inner).queue.next();
             let Some(request) = request else { return self.finish(py).map(|()| None) };
             let made = match request {
                 Request::Advance(frame) => self.advance_to(py, frame).map(Some),
                 Request::Load(frame) => self.states.ask(py, intern!(py, "load"), (frame,)),
                 Request::Save(frame) => {
-                    let is_checked = check_every > 0 && frame.is_multiple_of(check_every);
+                    let is_checked = self.check_every > 0 && frame.is_multiple_of(self.check_every);
                     self.states.ask(py, intern!(py, "save"), (frame, is_checked))
                 }
             };
@@ -112,7 +107,7 @@ impl Rollback {
     /// Gives the core the checksums of frames that are confirmed by now.
     fn finish(&self, py: Python<'_>) -> PyResult<()> {
         loop {
-            let Some(frame) = lock(&self.inner).game.lock().poll_check() else { return Ok(()) };
+            let Some(frame) = self.game.lock().poll_check() else { return Ok(()) };
             let (names, values) = self.states.sums(py, frame)?;
             let mut inner = lock(&self.inner);
             if inner.names.back().is_none_or(|(_, known)| *known != names) {
@@ -120,7 +115,7 @@ impl Rollback {
                 let old = inner.names.len().saturating_sub(KEPT);
                 inner.names.drain(..old);
             }
-            inner.game.lock().note_check(inner.now, frame, &values);
+            self.game.lock().note_check(inner.now, frame, &values);
         }
     }
 }
@@ -165,11 +160,8 @@ impl Rollback {
             now: Instant::ZERO,
             writer: BitWriter::new(),
             names: VecDeque::new(),
-            players,
-            check_every,
-            game,
         };
-        Ok(Rollback { frames, states, peer, inner: Mutex::new(inner) })
+        Ok(Rollback { frames, states, peer, players, check_every, game, inner: Mutex::new(inner) })
     }
 
     fn advance(
@@ -183,13 +175,13 @@ impl Rollback {
         let written = this.frames.kind.write(input, &mut writer);
         let now = written.and_then(|()| this.now(now));
         let mut guard = lock(&this.inner);
-        let Inner { queue, game, now: of_frame, .. } = &mut *guard;
+        let Inner { queue, now: of_frame, .. } = &mut *guard;
         let begun = now.and_then(|now| {
             let Some(requests) = queue.begin()? else { return Ok(()) };
             *of_frame = now;
             let bits = writer.bit_len();
             let input = GameInput { bytes: writer.as_bytes(), bits };
-            requests.extend_from_slice(game.lock().advance(now, input));
+            requests.extend_from_slice(this.game.lock().advance(now, input));
             Ok(())
         });
         guard.writer = writer;
@@ -198,37 +190,19 @@ impl Rollback {
         Ok(Requests(Box::new(slf.unbind())))
     }
 
-    fn read(
-        &self,
-        #[within(0, MAX_PLAYERS as u8 - 1)] player: u8,
-        payload: &[u8],
-        #[instant] now: Option<Instant>,
-    ) -> Option<String> {
-        let read = lock(&self.inner).game.lock().read(moment(now), player, payload);
-        read.err().map(|fault| fault.to_string())
-    }
-
     fn fill(
         &self,
         #[within(0, MAX_PLAYERS as u8 - 1)] player: u8,
         #[within(8, 65_536usize)] max_bytes: usize,
         #[instant] now: Option<Instant>,
     ) -> Option<Vec<u8>> {
-        let mut guard = lock(&self.inner);
-        let Inner { game, writer, .. } = &mut *guard;
-        writer.clear();
-        let is_filled = game.lock().fill(moment(now), player, max_bytes * 8, writer);
-        is_filled.then(|| writer.as_bytes().to_vec())
-    }
-
-    fn note_left(&self, #[within(0, MAX_PLAYERS as u8 - 1)] player: u8, #[instant] now: Option<Instant>) {
-        lock(&self.inner).game.lock().note_left(moment(now), player);
+        filled(|writer| self.game.lock().fill(moment(now), player, max_bytes * 8, writer))
     }
 
     fn events(&self, py: Python<'_>) -> PyResult<Vec<Py<PyAny>>> {
         let mut events = Vec::new();
         loop {
-            let Some(event) = lock(&self.inner).game.lock().poll_event() else { return Ok(events) };
+            let Some(event) = self.game.lock().poll_event() else { return Ok(events) };
             events.push(match event {
                 GameEvent::Left { player, frame } => PlayerOut { player, frame }.into_py_any(py)?,
                 GameEvent::Desync { player, frame, last_equal, fields } => {
@@ -241,27 +215,50 @@ impl Rollback {
     }
 
     properties! {
-        frame(), confirmed(), delay(): u32 of lock(&self.inner).game.lock();
-        can_advance: bool = lock(&self.inner).game.lock().can_advance();
-        ahead(), pace(): f64 of lock(&self.inner).game.lock();
+        frame(), confirmed(), delay(): u32 of self.game.lock();
+        can_advance: bool = self.game.lock().can_advance();
+        ahead(), pace(): f64 of self.game.lock();
     }
 
     #[setter]
     fn set_delay(&self, #[within(0, MAX_DELAY)] delay: u32) {
-        lock(&self.inner).game.lock().set_delay(delay);
+        self.game.lock().set_delay(delay);
     }
 
     properties! {
-        waiting_for: PyResult<Bound<'py, PyTuple>> = numbers_of(py, lock(&self.inner).game.lock().waiting_for());
-        players: PyResult<Bound<'py, PyTuple>> = numbers_of(py, lock(&self.inner).game.lock().present());
-        stats: PyResult<Bound<'py, PyDict>> = counts(py, lock(&self.inner).game.lock().counters().iter());
+        waiting_for: PyResult<Bound<'py, PyTuple>> = numbers_of(py, self.game.lock().waiting_for());
+        players: PyResult<Bound<'py, PyTuple>> = numbers_of(py, self.game.lock().present());
+        stats: PyResult<Bound<'py, PyDict>> = counts(py, self.game.lock().counters().iter());
     }
 
     traverses!(self.peer, self.states);
 
     fn __repr__(&self) -> String {
-        let inner = lock(&self.inner);
-        let game = inner.game.lock();
+        let game = self.game.lock();
         format!("<Rollback at frame {}, {} confirmed>", game.frame(), game.confirmed())
     }
+}
+
+exchanges!(Rollback);
+
+#[record(eq, module = "tickwire.rollback")]
+#[derive(PartialEq)]
+pub(crate) struct PlayerOut {
+    pub(super) player: u8,
+    pub(super) frame: u32,
+}
+
+#[record(eq, module = "tickwire.rollback")]
+#[derive(PartialEq)]
+pub(crate) struct Desync {
+    pub(super) player: u8,
+    pub(super) frame: u32,
+    pub(super) last_equal: Option<u32>,
+    pub(super) fields: Vec<String>,
+}
+
+#[record(eq, module = "tickwire.rollback")]
+#[derive(PartialEq)]
+pub(crate) struct SpectatorLost {
+    pub(super) index: u8,
 }

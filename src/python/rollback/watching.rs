@@ -9,7 +9,7 @@ use crate::session::SharedRollback;
 pub(crate) struct Spectator {
     frames: Frames,
     players: u16,
-    game: SharedRollback<core::Spectator>,
+    pub(super) game: SharedRollback<core::Spectator>,
 }
 
 #[pymethods]
@@ -50,28 +50,12 @@ impl Spectator {
         frames.into_iter().map(advance).collect()
     }
 
-    fn read(
-        &self,
-        #[within(0, MAX_PLAYERS as u8 - 1)] player: u8,
-        payload: &[u8],
-        #[instant] now: Option<Instant>,
-    ) -> Option<String> {
-        let read = self.game.lock().read(moment(now), player, payload);
-        read.err().map(|fault| fault.to_string())
-    }
-
     fn fill(
         &self,
         #[within(0, MAX_PLAYERS as u8 - 1)] player: u8,
         #[instant] now: Option<Instant>,
     ) -> Option<Vec<u8>> {
-        let mut writer = BitWriter::new();
-        let is_filled = self.game.lock().fill(moment(now), player, 64, &mut writer);
-        is_filled.then(|| writer.into_bytes())
-    }
-
-    fn note_left(&self, #[within(0, MAX_PLAYERS as u8 - 1)] player: u8, #[instant] now: Option<Instant>) {
-        self.game.lock().note_left(moment(now), player);
+        filled(|writer| self.game.lock().fill(moment(now), player, 64, writer))
     }
 
     properties! {
@@ -80,3 +64,5 @@ impl Spectator {
         __repr__: String = format!("<Spectator at frame {}>", self.frame());
     }
 }
+
+exchanges!(Spectator);

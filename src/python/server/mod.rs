@@ -1,22 +1,20 @@
 //! A dedicated server for Python: the sans-IO server, its settings and methods.
 
-mod access;
 mod calls;
 mod objects;
 mod rooms;
 
 use crate::python::prelude::*;
 
-pub(crate) use self::access::Access;
 pub(crate) use self::rooms::Room;
 use super::address::AddressList;
 use super::arrays::{Batch, Recipients};
 use super::capture::Secrets;
-use super::congestion::Congestion;
 use super::ghosts::World;
 use super::kind::SERVER;
 use super::rendezvous::{self, Rendezvous};
 use super::sending::EncodedMessages;
+use super::settings::Congestion;
 use super::setup::{listen, open_driver};
 use super::stats::{ChannelSnapshot, SnapshotColumns};
 use crate::driver::Recorded;
@@ -90,7 +88,7 @@ impl Server {
         // The well-known key keeps nobody out. With a key of its own a server doesn't explain refusals even on
         // loopback: a relay may listen in front of it, and strangers ask through that.
         netcode.explains = key.is_none();
-        netcode.spoken = protocol.get().spoken();
+        netcode.upper_protocol = protocol.get().upper_protocol();
         let recorded = network.as_ref().and_then(VirtualNetwork::recorded);
         let mut source = recorded.map_or_else(|| entropy(network), |recorded| Box::new(recorded));
         let mut entropy = Recorded::new(&mut *source);
@@ -213,8 +211,9 @@ impl Server {
         Ok(true)
     }
 
-    fn stats(&self, client: &ClientHandle) -> PyResult<ConnectionStats> {
-        self.endpoint.stats(self.core_handle("client", client)?, client.end.get())
+    methods! {
+        stats(client: &ClientHandle) -> PyResult<ConnectionStats> =
+            self.endpoint.stats(self.core_handle("client", client)?, client.end.get());
     }
 
     #[getter]
@@ -429,4 +428,33 @@ fn warn_of_address(
         warn::<PyUserWarning>(py, sentence)?;
     }
     Ok(())
+}
+
+/// The maximum lifetime of tokens in seconds: a year.
+const MAX_TOKEN_LIFETIME: u64 = 365 * 24 * 3600;
+
+/// The maximum difference of clocks in seconds, an hour: fix clocks that are further apart.
+const MAX_CLOCK_SKEW: u64 = 3600;
+
+#[record(module = "tickwire.tokens")]
+#[derive(Debug)]
+pub(crate) struct Access {
+    #[callable(1)]
+    pub(super) admission: Option<Py<PyAny>>,
+    pub(super) public_addresses: Option<AddressList>,
+    #[within(1, MAX_TOKEN_LIFETIME)]
+    max_token_lifetime: Option<u64>,
+    #[within(0, MAX_CLOCK_SKEW)]
+    clock_skew: u64,
+    #[truth]
+    replace_duplicates: bool,
+}
+
+impl Access {
+    /// Sets what concerns tokens.
+    pub(super) fn apply(&self, netcode: &mut netcode::ServerConfig) {
+        netcode.max_token_lifetime = self.max_token_lifetime.map(Duration::from_secs);
+        netcode.clock_skew = Duration::from_secs(self.clock_skew);
+        netcode.replace_duplicates = self.replace_duplicates;
+    }
 }

@@ -2,15 +2,6 @@
 //!
 //! Promises: mistakes raise before anything is made, with the sentences of ordinary parameters.
 
-mod debugging;
-mod transfers;
-mod tuning;
-
-pub(crate) use debugging::Debugging;
-use transfers::Arrivals;
-pub(crate) use transfers::Transfers;
-pub(crate) use tuning::Tuning;
-
 use core::cell::RefCell;
 use core::fmt::Write as _;
 
@@ -20,9 +11,14 @@ use pyo3::{PyClass, PyTypeInfo};
 
 use super::ghosts::check_columns;
 use super::kind::EndpointKind;
+use crate::driver::files::DirectoryStore;
 use crate::driver::reports::HookClock;
 use crate::endpoint::ChunkLimits;
-use crate::transport::ConnectionConfig;
+use crate::limits::{DEFAULT_MTU, MIN_MTU};
+use crate::python::capture::{self, Capture, CaptureLike};
+use crate::transport::ack_endpoint::AckEndpointConfig;
+use crate::transport::chunks::MAX_CHUNK_BYTES;
+use crate::transport::{CongestionConfig, ConnectionConfig};
 
 /// The keyword arguments of a call.
 pub(super) struct Given<'py> {
@@ -189,4 +185,171 @@ fn check_network(is_threaded: bool, network: Option<&VirtualNetwork>) -> PyResul
         ));
     }
     Ok(())
+}
+
+#[record(checked, module = "tickwire")]
+#[derive(Debug)]
+pub(crate) struct Tuning {
+    #[either("polled", "thread")]
+    driver: String,
+    pub(super) bind: Option<Address>,
+    #[within(1, i32::MAX.unsigned_abs())]
+    pub(super) timeout: Option<u32>,
+    #[within(MIN_MTU, DEFAULT_MTU)]
+    mtu: usize,
+    // No game waits longer for one player.
+    #[span(0.1, 3600.0)]
+    stalled_timeout: Option<f64>,
+    #[callable(1)]
+    pub(super) priority: Option<Py<PyAny>>,
+    pub(super) factory: Option<Py<PyAny>>,
+    #[classes]
+    columns: Vec<Py<PyAny>>,
+}
+
+impl Tuning {
+    fn check(&self, py: Python<'_>) -> PyResult<()> {
+        let Some(factory) = self.factory.as_ref().map(|factory| factory.bind(py)) else { return Ok(()) };
+        if factory.hasattr(intern!(py, "create"))? {
+            return Ok(());
+        }
+        let class = class_name(factory);
+        refuse!(PyTypeError, "factory must be a MessageFactory, with a method create, or None, not {class}")
+    }
+
+    pub(super) fn is_threaded(&self) -> bool {
+        self.driver == "thread"
+    }
+
+    pub(super) fn columns<'py>(&self, py: Python<'py>) -> Vec<Object<'py>> {
+        self.columns.iter().map(|class| class.bind(py).clone()).collect()
+    }
+
+    pub(super) fn stalled_timeout(&self) -> Option<Duration> {
+        self.stalled_timeout.map(Duration::from_secs_f64)
+    }
+
+    /// The packet sizes that fit the largest IP packets.
+    pub(super) fn packets(&self) -> PyResult<AckEndpointConfig> {
+        ConnectionConfig::default().packets.with_mtu(self.mtu).map_err(value_error)
+    }
+}
+
+#[record(checked, module = "tickwire.testing")]
+#[derive(Debug)]
+pub(crate) struct Debugging {
+    #[truth]
+    pub(super) strict: bool,
+    #[one_way]
+    pub(super) conditions: Option<Conditions>,
+    #[within(0, u64::MAX)]
+    pub(super) seed: Option<u64>,
+    capture: Option<Py<PyAny>>,
+    #[number]
+    slow_hook: f64,
+}
+
+impl Debugging {
+    fn check(&self, py: Python<'_>) -> PyResult<()> {
+        if let Some(capture) = &self.capture {
+            argument::<CaptureLike<'_>>("capture", capture.bind(py), "a Capture, a path or None")?;
+        }
+        self.hook_clock().map(drop)
+    }
+
+    pub(super) fn hook_clock(&self) -> PyResult<HookClock> {
+        let slow = self.slow_hook;
+        let refused = || value_error(format!("slow_hook must be 0 or more seconds, not {slow}"));
+        HookClock::new(slow).ok_or_else(refused)
+    }
+
+    /// The capture, opened if a path was given, or the process's by the environment.
+    pub(super) fn capture<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, Capture>>> {
+        let given = self.capture.as_ref().map(|given| given.bind(py).extract()).transpose()?;
+        capture::chosen(py, given)
+    }
+}
+
+/// The default limit of a file, 1 GiB: larger than games send, smaller than any disk.
+const FILE_LIMIT: u64 = 1 << 30;
+
+/// How many files of the largest size a directory takes by default.
+const FILES: u64 = 8;
+
+#[record(checked, module = "tickwire.transfer")]
+#[derive(Debug)]
+pub(crate) struct Transfers {
+    #[within(0, u64::MAX)]
+    memory: Option<u64>,
+    directory: Option<PathBuf>,
+    #[within(0, MAX_CHUNK_BYTES)]
+    file_limit: Option<u64>,
+    #[within(0, u64::MAX)]
+    directory_limit: Option<u64>,
+    congestion: Option<Py<Congestion>>,
+}
+
+impl Transfers {
+    fn check(&self, _: Python<'_>) -> PyResult<()> {
+        let limits = [("file_limit", self.file_limit), ("directory_limit", self.directory_limit)];
+        if let (None, Some((name, limit))) =
+            (&self.directory, limits.into_iter().find_map(|(name, limit)| Some((name, limit?))))
+        {
+            refuse!(PyValueError, "{name} ({limit}) needs a directory: give directory too");
+        }
+        match (self.file_limit, self.directory_limit) {
+            (Some(file), Some(all)) if file > all => {
+                refuse!(PyValueError, "file_limit must be 0 to directory_limit ({all}), not {file}")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn congestion(&self) -> CongestionConfig {
+        self.congestion.as_ref().map(|given| given.get().0).unwrap_or_default()
+    }
+
+    /// Makes the directory; by default, chunks have these limits.
+    pub(super) fn open(&self, py: Python<'_>, limits: ChunkLimits) -> PyResult<Arrivals> {
+        let limits = ChunkLimits { memory_bytes: self.memory.unwrap_or(limits.memory_bytes) };
+        let Some(directory) = &self.directory else { return Ok(Arrivals { limits, directory: None }) };
+        let limit = self.file_limit.unwrap_or(FILE_LIMIT);
+        let total = self.directory_limit.unwrap_or(FILES * limit);
+        let store = DirectoryStore::new(directory.clone(), limit, total)
+            .map_err(|error| file_error(py, &error, directory))?;
+        Ok(Arrivals { limits, directory: Some(store) })
+    }
+}
+
+/// Which chunks an endpoint accepts, and where it stores them.
+#[derive(Debug)]
+pub(super) struct Arrivals {
+    pub(super) limits: ChunkLimits,
+    /// Memory if none.
+    pub(super) directory: Option<DirectoryStore>,
+}
+
+#[pyclass(frozen, module = "tickwire.transfer")]
+#[derive(Debug)]
+pub(crate) struct Congestion(pub(super) CongestionConfig);
+
+#[pymethods]
+impl Congestion {
+    #[new]
+    fn new(
+        #[number] min_bytes_per_second: f64,
+        #[number] max_bytes_per_second: f64,
+        #[within(1, u32::MAX)] initial_bytes: u32,
+        #[within(1, u32::MAX)] max_burst_bytes: u32,
+    ) -> PyResult<Self> {
+        let config =
+            CongestionConfig { min_bytes_per_second, max_bytes_per_second, initial_bytes, max_burst_bytes };
+        config.check().map_err(value_error)?;
+        Ok(Congestion(config))
+    }
+
+    fn __repr__(&self) -> String {
+        let CongestionConfig { min_bytes_per_second, max_bytes_per_second, .. } = &self.0;
+        format!("<Congestion: {min_bytes_per_second} to {max_bytes_per_second} bytes/s>")
+    }
 }

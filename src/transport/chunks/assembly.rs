@@ -56,12 +56,12 @@ pub struct Assembly {
     hasher: Sha256,
     /// Slices that went through the hasher: the beginning of the chunk.
     hashed: u32,
-    kept: Kept,
+    kept: StoredPart,
 }
 
 /// How much of a chunk was stored before its connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kept {
+enum StoredPart {
     /// Nothing, or some slices.
     Part,
     /// All of it, or so it seems.
@@ -106,7 +106,7 @@ impl Assembly {
             received,
             hasher: Sha256::new(),
             hashed: 0,
-            kept: Kept::Part,
+            kept: StoredPart::Part,
         }
     }
 
@@ -115,16 +115,16 @@ impl Assembly {
     pub fn whole(offer: &Offer, sink: Box<dyn Sink>, verified: bool) -> Self {
         let mut assembly = Self::resumed(offer, sink, BitSet::full(offer.slices() as usize));
         if verified {
-            (assembly.kept, assembly.hashed) = (Kept::Verified, offer.slices());
+            (assembly.kept, assembly.hashed) = (StoredPart::Verified, offer.slices());
         } else {
-            assembly.kept = Kept::Whole;
+            assembly.kept = StoredPart::Whole;
         }
         assembly
     }
 
     /// Whether all of it seemed to be here before it was offered.
     pub(super) fn is_kept(&self) -> bool {
-        self.kept != Kept::Part
+        self.kept != StoredPart::Part
     }
 
     /// Whether this is a part of the offered chunk.
@@ -194,7 +194,7 @@ impl Assembly {
 
     /// The stored chunk, if it is the one offered.
     pub(crate) fn finish(self) -> Result<Option<Stored>, StorageError> {
-        if self.kept == Kept::Verified || self.hasher.finalize().as_slice() == self.hash {
+        if self.kept == StoredPart::Verified || self.hasher.finalize().as_slice() == self.hash {
             return self.sink.finish().map(Some);
         }
         self.sink.discard();

@@ -55,6 +55,18 @@ pub enum ChunkEvent {
     },
 }
 
+impl ChunkEvent {
+    /// Whether it is the end of one of the peer's chunks whose label begins like this.
+    pub fn has_label(&self, prefix: &str) -> bool {
+        match self {
+            ChunkEvent::Received { offer, .. } | ChunkEvent::NotReceived { offer, .. } => {
+                offer.label.starts_with(prefix)
+            }
+            _ => false,
+        }
+    }
+}
+
 /// Why a chunk can't be queued. Nothing was queued then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChunkError {

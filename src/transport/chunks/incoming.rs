@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::assembly::{Assembly, Slice};
 use super::events::{ChunkEvent, ChunkFailure};
-use super::items::{Carried, Item, MAX_RUNS, Offer, Rejection, Selection, Verdict};
+use super::items::{ChunkContent, Item, MAX_RUNS, Offer, Rejection, Selection, Verdict};
 use super::progress::{ChunkCounters, Progress, Rate};
 use super::storage::Stored;
 use crate::time::Instant;
@@ -214,7 +214,7 @@ impl Incoming {
         };
         let (id, last) = (self.offer.id, !self.is_open());
         selection.items.push(Item::Answer { id, verdict });
-        selection.carried.push(Carried::Answer { id, last });
+        selection.carried.push(ChunkContent::Answer { id, last });
     }
 
     pub(super) fn handle_answer_lost(&mut self, last: bool) {

@@ -137,7 +137,7 @@ pub(crate) enum Item {
 
 /// The chunk items in a packet, for when its outcome is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Carried {
+pub(crate) enum ChunkContent {
     Offer { id: u16 },
     Slice { id: u16, index: u32 },
     Answer { id: u16, last: bool },
@@ -148,7 +148,7 @@ pub(crate) enum Carried {
 #[derive(Debug, Default)]
 pub(crate) struct Selection {
     pub(crate) items: Vec<Item>,
-    pub(crate) carried: Vec<Carried>,
+    pub(crate) carried: Vec<ChunkContent>,
     pub(crate) arena: Vec<u8>,
 }
 

@@ -25,7 +25,7 @@ pub(crate) use assembly::Slice;
 pub use events::{ChunkError, ChunkEvent, ChunkFailure};
 pub(super) use items::MAX_BURST_CHUNK_BYTES;
 use items::SLICE_PACKET_OVERHEAD;
-pub(crate) use items::{Carried, Item, MAX_OPEN, MAX_RUNS, SLICE_LENGTH_BITS, Selection, Verdict};
+pub(crate) use items::{ChunkContent, Item, MAX_OPEN, MAX_RUNS, SLICE_LENGTH_BITS, Selection, Verdict};
 pub use items::{
     ContentHash, MAX_CHUNK_BYTES, MAX_LABEL_BYTES, MAX_QUEUED_CHUNKS, Offer, Rejection, SLICE_BYTES,
 };
@@ -405,10 +405,10 @@ impl Chunks {
     }
 
     /// A packet that carried this was acked.
-    pub(crate) fn handle_ack(&mut self, now: Instant, sent: u64, carried: Carried) {
+    pub(crate) fn handle_ack(&mut self, now: Instant, sent: u64, carried: ChunkContent) {
         match carried {
-            Carried::Answer { .. } => {}
-            Carried::Offer { id } | Carried::Slice { id, .. } | Carried::Withdraw { id } => {
+            ChunkContent::Answer { .. } => {}
+            ChunkContent::Offer { id } | ChunkContent::Slice { id, .. } | ChunkContent::Withdraw { id } => {
                 if let Some(outgoing) = self.outgoing.iter_mut().find(|o| o.id() == Some(id)) {
                     outgoing.handle_ack(now, sent, carried);
                 }
@@ -417,14 +417,14 @@ impl Chunks {
     }
 
     /// A packet that carried this is lost. It may yet be acked.
-    pub(crate) fn handle_lost(&mut self, carried: Carried) {
+    pub(crate) fn handle_lost(&mut self, carried: ChunkContent) {
         match carried {
-            Carried::Answer { id, last } => {
+            ChunkContent::Answer { id, last } => {
                 if let Some(incoming) = self.incoming.iter_mut().find(|i| i.offer().id == id) {
                     incoming.handle_answer_lost(last);
                 }
             }
-            Carried::Offer { id } | Carried::Slice { id, .. } | Carried::Withdraw { id } => {
+            ChunkContent::Offer { id } | ChunkContent::Slice { id, .. } | ChunkContent::Withdraw { id } => {
                 if let Some(outgoing) = self.outgoing.iter_mut().find(|o| o.id() == Some(id)) {
                     outgoing.handle_lost(carried);
                 }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::items::{Carried, Item, Offer, SLICE_BYTES, SLICE_LENGTH_BITS, Selection};
+use super::items::{ChunkContent, Item, Offer, SLICE_BYTES, SLICE_LENGTH_BITS, Selection};
 use super::progress::{ChunkCounters, Progress, Rate};
 use super::storage::{Source, StorageError};
 use crate::store::BitSet;
@@ -150,13 +150,13 @@ impl Outgoing {
         let id = self.offer.id;
         if core::mem::take(&mut self.withdrawal_due) {
             selection.items.push(Item::Withdraw { id });
-            selection.carried.push(Carried::Withdraw { id });
+            selection.carried.push(ChunkContent::Withdraw { id });
         }
         if self.offer_due || self.next_deadline(probe_after) <= now {
             self.offer_due = false;
             self.last_sent = now;
             selection.items.push(Item::Offer(self.offer.clone()));
-            selection.carried.push(Carried::Offer { id });
+            selection.carried.push(ChunkContent::Offer { id });
         }
     }
 
@@ -226,7 +226,7 @@ impl Outgoing {
         counters.bytes_sent += bytes.len() as u64;
         let id = self.offer.id;
         selection.items.push(Item::Slice { id, index, bytes });
-        selection.carried.push(Carried::Slice { id, index });
+        selection.carried.push(ChunkContent::Slice { id, index });
         self.last_sent = now;
         self.offer_due |= !self.accepted && self.fresh.is_multiple_of(OFFER_AGAIN);
         Some(Ok(()))
@@ -327,15 +327,15 @@ impl Outgoing {
         }
     }
 
-    pub(super) fn handle_ack(&mut self, now: Instant, sent: u64, carried: Carried) {
-        if let Carried::Slice { index, .. } = carried
+    pub(super) fn handle_ack(&mut self, now: Instant, sent: u64, carried: ChunkContent) {
+        if let ChunkContent::Slice { index, .. } = carried
             && self.accepted
             && self.doubted_until.is_some_and(|until| sent <= until)
         {
             if !self.acked.contains(index as usize) {
                 self.want(index);
             }
-        } else if let Carried::Slice { index, .. } = carried
+        } else if let ChunkContent::Slice { index, .. } = carried
             && self.acked.insert(index as usize)
         {
             let bytes = self.length(index);
@@ -348,11 +348,11 @@ impl Outgoing {
         }
     }
 
-    pub(super) fn handle_lost(&mut self, carried: Carried) {
+    pub(super) fn handle_lost(&mut self, carried: ChunkContent) {
         match carried {
-            Carried::Slice { index, .. } if !self.acked.contains(index as usize) => self.want(index),
-            Carried::Offer { .. } => self.offer_due |= !self.accepted,
-            Carried::Withdraw { .. } => self.withdrawal_due = true,
+            ChunkContent::Slice { index, .. } if !self.acked.contains(index as usize) => self.want(index),
+            ChunkContent::Offer { .. } => self.offer_due |= !self.accepted,
+            ChunkContent::Withdraw { .. } => self.withdrawal_due = true,
             _ => {}
         }
     }

@@ -1,4 +1,4 @@
-//! Where chunks come from and where they go: memory here, files in the driver.
+//! Sources and sinks of chunks: memory here, files in the driver.
 //!
 //! Promises: the core asks for one slice at a time and keeps none. If a source or sink fails, only its chunk ends.
 

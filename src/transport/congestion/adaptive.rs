@@ -1,4 +1,4 @@
-//! As fast as the link carries, without a queue of more than some milliseconds.
+//! The controller: sends as fast as the link carries, without a queue of more than some milliseconds.
 //!
 //! Promises: a loss alone never slows it down, up to a share of 12 %; a queue does, and within a round trip. Sending
 //! is spread over time, and unused rate is not saved up. Refuses any claim to the whole link while others use it.

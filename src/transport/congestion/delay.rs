@@ -1,4 +1,4 @@
-//! How long packets wait in queues: how much longer they take than the minimum.
+//! The queueing delay of packets: the time that they take beyond the minimum.
 //!
 //! A round trip has two ways, and queues in both. If the peer's clock shows when a packet arrived, only the wait
 //! before that counts, so that a queue in front of its ack isn't taken for ours. Round trips bound it, because clocks

@@ -1,4 +1,4 @@
-//! How much arrives.
+//! The amount that arrives.
 
 use super::constants::{BLUR, KEEP_WAITS, MIN_LOSSES};
 use crate::time::Instant;

@@ -1,4 +1,4 @@
-//! How fast bulk may go out: one controller for each connection, which gets each packet's outcome. `MODEL.md` explains it.
+//! Congestion control of bulk: one controller for each connection, which gets each packet's outcome. `MODEL.md` explains it.
 //!
 //! Promises: constant work and memory per packet; the same calls give the same answers; whatever the peer acks, the
 //! rate stays between the configured minimum and maximum. Refuses to decide what is sent, or that a packet is lost;
@@ -22,8 +22,8 @@ mod simulation;
 mod startup;
 
 pub(crate) use self::adaptive::Adaptive;
-use super::error::ConfigError;
 use super::peer_clock::ReceiveTime;
+use crate::limits::ConfigError;
 use crate::time::{Duration, Instant};
 
 /// A controller's record of a packet: kept by the connection until its outcome is known, and given back then.

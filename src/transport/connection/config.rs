@@ -8,7 +8,8 @@ use crate::transport::congestion::CongestionConfig;
 use crate::transport::framing::{CloseReason, Fault, Refusal};
 use crate::transport::pacing::BudgetConfig;
 use crate::transport::packet::{AckEndpointConfig, LossBound, numbered};
-use crate::transport::stream::{Pool, WindowViolation};
+use crate::transport::parts::ChannelFault;
+use crate::transport::stream::Pool;
 
 /// Settings of one connection's transport.
 #[derive(Clone, Debug)]
@@ -94,9 +95,12 @@ impl fmt::Display for Violation {
     }
 }
 
-impl From<WindowViolation> for End {
-    fn from(_: WindowViolation) -> Self {
-        End::Violation(Violation::Window)
+impl From<ChannelFault> for End {
+    fn from(fault: ChannelFault) -> Self {
+        End::Violation(match fault {
+            ChannelFault::Window => Violation::Window,
+            ChannelFault::Fragments | ChannelFault::FragmentSize => Violation::Fragments,
+        })
     }
 }
 

@@ -3,15 +3,14 @@
 use std::sync::Arc;
 
 use super::config::ConnectionConfig;
-use super::inbound::Inbound;
 use super::ledger::Ledger;
 use super::outbound::Outbound;
 use super::record::Record;
 use super::scratch::{Memory, Scratch};
+use crate::limits::ConfigError;
 use crate::store::List;
 use crate::time::{Duration, Instant};
 use crate::transport::chunks::{Chunks, Selection};
-use crate::transport::error::ConfigError;
 use crate::transport::framing::native::Control;
 use crate::transport::ledger::Reported;
 use crate::transport::ledger::acks::FullHeader;
@@ -23,6 +22,17 @@ use crate::wire::BitWriter;
 
 /// Once in this many packets the ledger may give back memory.
 const PACKETS_TO_SHRINK: u64 = 64;
+
+/// The peer's greeting and farewell.
+#[derive(Debug, Default)]
+pub(super) struct Inbound {
+    /// A packet of the peer had a hello.
+    pub(super) hello_received: bool,
+    /// The peer application's text about the end.
+    pub(super) detail: Option<Box<str>>,
+    /// The peer is a replayed capture: see [`ConnectionConfig`].
+    pub(super) is_replayed: bool,
+}
 
 /// A connection without its framing.
 #[derive(Debug)]
@@ -38,7 +48,7 @@ pub(super) struct Conversation {
 
 /// What is known of a packet that is ready to be written.
 #[derive(Debug, Default)]
-pub(super) struct Planned {
+pub(super) struct PacketPlan {
     /// It is certain to fit one datagram.
     pub(super) fits: bool,
     pub(super) hello: bool,
@@ -99,7 +109,7 @@ impl Conversation {
 
     /// The timer after which messages are sent again.
     pub(super) fn resend_timer(&self) -> ResendTimer {
-        let not_before = if self.outbound.has_queue() { self.ledger.acked_at() } else { Instant::ZERO };
+        let not_before = if self.outbound.has_queue() { self.ledger.acked_at } else { Instant::ZERO };
         // A message that is due before the middle of two ticks goes with the first of them: an ack takes whole ticks, and
         // a margin of milliseconds would cost one more. Never at once: it would go twice in one packet.
         let timeout = self.ledger.endpoint.acks().resend_timeout();
@@ -113,7 +123,7 @@ impl Conversation {
         &mut self,
         now: Instant,
         out: &mut dyn Outlet,
-        planned: Planned,
+        planned: PacketPlan,
         write: impl Fn(&mut BitWriter, &Contents<'_>),
     ) {
         let kind = self.ledger.endpoint.header_kind();
@@ -164,9 +174,9 @@ impl Conversation {
         now: Instant,
         header: &FullHeader,
         (bytes, payload_bytes, fragments): (usize, usize, usize),
-        planned: Planned,
+        planned: PacketPlan,
     ) {
-        let Planned { hello, messages, slice_bytes, reported, carried, .. } = planned;
+        let PacketPlan { hello, messages, slice_bytes, reported, carried, .. } = planned;
         // The budget is for messages: acks are paid for by what they ack, and slices have a rate of their own. If slices
         // were charged, a chunk faster than the budget would silence the game for as long as it lasts. At most 256 KiB and
         // their headers.
@@ -200,7 +210,7 @@ impl Conversation {
     fn lose_unsent(&mut self, carried: List) {
         self.lose(&carried);
         let lost = &mut self.scratch.get().notifications;
-        lost.drain(..).for_each(|lost| self.ledger.notifications.push(Some(lost)));
+        lost.drain(..).for_each(|lost| self.ledger.notifications.push(lost));
         self.ledger.carried.clear(carried);
     }
 

@@ -1,20 +1,20 @@
-//! What differs between Tickwire's own packets and yojimbo's: when packets are composed, and how they are written and read.
+//! The differences between Tickwire's own packets and yojimbo's: when packets are composed, and how they are written and read.
 
 use core::fmt::Debug;
 
 use super::conversation::Conversation;
-use super::yojimbo::UnreadPackets;
+use super::yojimbo::HeldPackets;
 use super::{ConnectionConfig, End, native, yojimbo};
+use crate::limits::ConfigError;
 use crate::limits::MAX_PAYLOAD;
 use crate::time::{Duration, Instant};
 use crate::transport::ack_endpoint::Incoming;
 use crate::transport::direct_tables::DirectTables;
-use crate::transport::error::ConfigError;
 use crate::transport::framing::CloseReason;
 use crate::transport::outlet::Outlet;
 use crate::transport::packet::{AckEndpointConfig, HeaderKind, numbered};
 use crate::transport::protocol::{MAX_CONTROL_BYTES, Protocol};
-use crate::transport::stream::external::Fill;
+use crate::transport::stream::Fill;
 
 /// Connections needn't be visited more often between ticks, unless something arrives.
 pub(super) const GRAIN: Duration = Duration::from_millis(1);
@@ -64,18 +64,18 @@ pub(super) trait Framing: Debug + Send + Sync {
     }
 
     /// Packets that only code above the transport can read.
-    fn held(&self) -> Option<&UnreadPackets> {
+    fn held(&self) -> Option<&HeldPackets> {
         None
     }
 
     /// The same, for changes.
-    fn held_mut(&mut self) -> Option<&mut UnreadPackets> {
+    fn held_mut(&mut self) -> Option<&mut HeldPackets> {
         None
     }
 }
 
 /// A framing with the settings that it asks for.
-pub(super) struct Opened {
+pub(super) struct FramingSetup {
     pub(super) framing: Box<dyn Framing>,
     pub(super) packets: AckEndpointConfig,
     /// The seed by which packet numbers are skipped, if any are.
@@ -86,10 +86,10 @@ pub(super) struct Opened {
 ///
 /// # Errors
 /// When a packet has no room for the largest message of a channel.
-pub(super) fn open(config: &ConnectionConfig, protocol: &Protocol) -> Result<Opened, ConfigError> {
+pub(super) fn open(config: &ConnectionConfig, protocol: &Protocol) -> Result<FramingSetup, ConfigError> {
     if let Some(yojimbo) = protocol.yojimbo() {
         // The protocol ensures that every message fits.
-        return Ok(Opened {
+        return Ok(FramingSetup {
             framing: Box::<yojimbo::Yojimbo>::default(),
             packets: yojimbo.packets(&config.packets),
             skip_seed: None,
@@ -103,7 +103,7 @@ pub(super) fn open(config: &ConnectionConfig, protocol: &Protocol) -> Result<Ope
         bytes,
         "at least 1024 above max_message_bytes of each channel",
     )?;
-    Ok(Opened {
+    Ok(FramingSetup {
         framing: Box::<native::Native>::default(),
         packets: native_packets(&config.packets),
         skip_seed: config.skip_seed,

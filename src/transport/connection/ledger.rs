@@ -4,12 +4,12 @@
 //! Promises: numbers are skipped at random, so that acks of packets that never arrived are found out.
 
 use super::pending_ack::PendingAck;
-use super::record::{Carried, Record};
+use super::record::{PacketContent, Record};
+use crate::limits::ConfigError;
 use crate::store::Lists;
 use crate::store::sequence::ahead;
 use crate::time::{Duration, Instant};
 use crate::transport::ack_endpoint::{AckEndpoint, Incoming};
-use crate::transport::error::ConfigError;
 use crate::transport::ledger::acks::{Acked, RttSampling};
 use crate::transport::ledger::skips::Skips;
 use crate::transport::ledger::{AckRanges, Notifications};
@@ -23,7 +23,7 @@ const SILENCE: Duration = Duration::from_secs(1);
 pub(super) struct Ledger {
     pub(super) endpoint: AckEndpoint<Record>,
     /// The contents of sent packets.
-    pub(super) carried: Lists<Carried>,
+    pub(super) carried: Lists<PacketContent>,
     pub(super) notifications: Notifications,
     pub(super) ranges: AckRanges,
     pub(super) pending_ack: PendingAck,
@@ -33,9 +33,9 @@ pub(super) struct Ledger {
     pub(super) next_number: u64,
     skips: Option<Skips>,
     /// When the newest packet arrived, until our next packet reports the delay.
-    newest_at: Option<Instant>,
+    pub(super) newest_at: Option<Instant>,
     /// When the peer last acked a packet.
-    acked_at: Instant,
+    pub(super) acked_at: Instant,
     /// When the first packet went out after the last ack.
     unanswered_since: Option<Instant>,
 }
@@ -101,20 +101,10 @@ impl Ledger {
         }
     }
 
-    /// When the newest packet arrived, if no packet of ours has reported it.
-    pub(super) fn newest_at(&self) -> Option<Instant> {
-        self.newest_at
-    }
-
     /// The peer acked packets.
     pub(super) fn note_acked(&mut self, now: Instant) {
         self.unanswered_since = None;
         self.acked_at = now;
-    }
-
-    /// When the peer last acked a packet.
-    pub(super) fn acked_at(&self) -> Instant {
-        self.acked_at
     }
 
     /// A packet went out, with the delay of the newest arrival.

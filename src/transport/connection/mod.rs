@@ -13,8 +13,7 @@
 //! |---|---|
 //! | `ledger` | packets sent and received: contents until their outcome is known, pending acks, numbers |
 //! | `outbound` | limits on sending: budget, window, congestion controller |
-//! | `inbound` | what is known of the peer besides its packets |
-//! | `conversation` | these three with streams and chunks; sends written packets |
+//! | `conversation` | these two, the peer's greeting and farewell, streams and chunks; sends written packets |
 //! | `outcomes` | the effects of acks and losses on all of them |
 //! | `framing` | the trait that `native` and `yojimbo` implement: when packets are composed, how they are written and read |
 //!
@@ -26,7 +25,6 @@
 mod config;
 mod conversation;
 mod framing;
-mod inbound;
 mod ledger;
 mod native;
 mod outbound;
@@ -39,18 +37,16 @@ mod yojimbo;
 
 pub use config::{ConnectionConfig, End, Violation};
 pub use scratch::Scratch;
-pub use yojimbo::{Read, Unread};
+pub use yojimbo::{ReadPackets, UnreadPackets};
 
 use core::time::Duration;
 use std::sync::Arc;
 
 use self::conversation::Conversation;
-use self::framing::{Framing, Opened};
-use self::record::notification;
+use self::framing::{Framing, FramingSetup};
 use super::chunks::{ChunkError, Chunks, ContentHash, MAX_BURST_CHUNK_BYTES, Source};
 use super::congestion::CongestionConfig;
 use super::direct_tables::DirectTables;
-use super::error::ConfigError;
 use super::framing::CloseReason;
 #[cfg(doc)]
 use super::framing::MAX_DETAIL_BYTES;
@@ -63,7 +59,8 @@ use super::pacing::BudgetConfig;
 use super::packet::fragment::Fragment;
 use super::protocol::Protocol;
 use super::stream::ChannelStats;
-use super::stream::external::Fill;
+use super::stream::Fill;
+use crate::limits::ConfigError;
 use crate::store::{SmallBytes, prefetch};
 use crate::time::Instant;
 
@@ -91,7 +88,7 @@ impl Connection {
     ///
     /// When a setting is out of its bounds.
     pub fn new(config: &ConnectionConfig, protocol: Arc<Protocol>) -> Result<Self, ConfigError> {
-        let Opened { framing, packets, skip_seed } = framing::open(config, &protocol)?;
+        let FramingSetup { framing, packets, skip_seed } = framing::open(config, &protocol)?;
         Ok(Connection { parts: Conversation::new(config, &packets, protocol, skip_seed)?, framing })
     }
 
@@ -215,7 +212,9 @@ impl Connection {
         self.framing.transmit(&mut self.parts, now, out, fill);
         let notifications = &mut self.parts.ledger.notifications;
         let streams = &mut self.parts.streams;
-        streams.end_of_tick(|channel, fate| notifications.push(notification(channel as u8, fate, false)));
+        streams.end_of_tick(|channel, tag| {
+            notifications.push(Notification { channel: channel as u8, tag, delivered: false });
+        });
         self.framing.next_tick(&mut self.parts)
     }
 
@@ -256,8 +255,8 @@ impl Connection {
     pub fn abandon_all(&mut self) {
         let Conversation { ledger, streams, .. } = &mut self.parts;
         ledger.notifications.abandon_all(ledger.endpoint.acks_mut());
-        streams.abandon_all(|channel, fate| {
-            ledger.notifications.push(notification(channel as u8, fate, false));
+        streams.abandon_all(|channel, tag| {
+            ledger.notifications.push(Notification { channel: channel as u8, tag, delivered: false });
         });
     }
 
@@ -368,6 +367,11 @@ impl Connection {
     /// How the packets fare.
     pub fn stats(&self) -> Stats {
         self.parts.ledger.endpoint.stats()
+    }
+
+    /// The longest of the last round trips; zero before the first.
+    pub fn longest_rtt(&self) -> Duration {
+        self.parts.ledger.endpoint.acks().longest_rtt()
     }
 
     /// The counters of the packet layer, drops by name.

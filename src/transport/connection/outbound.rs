@@ -1,11 +1,11 @@
-//! How much may be sent now: the game's budget, the window that messages yield to, the congestion controller of bulk, and
+//! The limits on sending: the game's budget, the window that messages yield to, the congestion controller of bulk, and
 //! when packets last went out.
 
 use super::KEEP_ALIVE;
 use super::config::ConnectionConfig;
+use crate::limits::ConfigError;
 use crate::time::{Duration, Instant};
 use crate::transport::congestion::{Adaptive, CongestionConfig, RoundTrip, SentStamp};
-use crate::transport::error::ConfigError;
 use crate::transport::message_window::MessageWindow;
 use crate::transport::pacing::{Budget, BudgetConfig};
 use crate::transport::protocol::Protocol;

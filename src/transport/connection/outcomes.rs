@@ -1,11 +1,12 @@
 //! The effects of acked and lost packets on what they carried.
 
 use super::conversation::Conversation;
-use super::record::{Carried, Record, notification};
+use super::record::{PacketContent, Record};
 use super::scratch::Memory;
 use crate::store::List;
 use crate::time::Instant;
 use crate::transport::congestion::RoundTrip;
+use crate::transport::ledger::Notification;
 
 impl Conversation {
     /// Applies the acks of a packet of the peer: the packets in the scratch memory, and the packet's ack ranges.
@@ -30,22 +31,26 @@ impl Conversation {
             self.ledger.ranges.confirm(reported);
             for carried in self.ledger.carried.iter(&carried) {
                 match carried {
-                    Carried::Messages { channel, count, first } => {
+                    PacketContent::Messages { channel, count, first } => {
                         let Some(sending) = self.streams.sending(channel.into()) else { continue };
-                        sending.handle_acks(now, first, count, &mut |fate| {
-                            notifications.extend(notification(channel, fate, true));
+                        sending.handle_acks(now, first, count, &mut |tag| {
+                            notifications.push(Notification { channel, tag, delivered: true });
                         });
                     }
-                    Carried::Credit { channel, mark } => {
-                        self.streams.receive_reliable(channel.into(), |reliable| reliable.credit_known(mark));
+                    PacketContent::Credit { channel, mark } => {
+                        self.streams.receive_reliable(channel.into(), |receiver| receiver.credit_known(mark));
                     }
-                    Carried::Chunk(carried) => {
+                    PacketContent::Chunk(carried) => {
                         self.chunks.handle_ack(now, acked.sequence, carried);
                     }
-                    Carried::Fragment { channel, mark, index } => {
-                        let Some(reliable) = self.streams.sending_reliable(channel.into()) else { continue };
-                        let fate = reliable.handle_fragment_ack(now, mark, index.into());
-                        notifications.extend(notification(channel, fate, true));
+                    PacketContent::Fragment { channel, mark, index } => {
+                        let Some(sender) = self.streams.sending_reliable(channel.into()) else { continue };
+                        let notify = sender.handle_fragment_ack(now, mark, index.into());
+                        notifications.extend(notify.map(|tag| Notification {
+                            channel,
+                            tag,
+                            delivered: true,
+                        }));
                     }
                 }
             }
@@ -87,20 +92,19 @@ impl Conversation {
         let Memory { notifications, .. } = self.scratch.get();
         for carried in self.ledger.carried.iter(carried) {
             match carried {
-                Carried::Messages { channel, count, first } => {
+                PacketContent::Messages { channel, count, first } => {
                     let Some(sending) = self.streams.sending(channel.into()) else { continue };
-                    for mark in first..first + u64::from(count) {
-                        let fate = sending.handle_lost(mark);
-                        notifications.extend(notification(channel, fate, false));
+                    let marks = first..first + u64::from(count);
+                    let lost = marks.filter_map(|mark| sending.handle_lost(mark));
+                    notifications.extend(lost.map(|tag| Notification { channel, tag, delivered: false }));
+                }
+                PacketContent::Chunk(carried) => self.chunks.handle_lost(carried),
+                PacketContent::Fragment { channel, mark, index } => {
+                    if let Some(sender) = self.streams.sending_reliable(channel.into()) {
+                        sender.handle_fragment_lost(mark, index.into());
                     }
                 }
-                Carried::Chunk(carried) => self.chunks.handle_lost(carried),
-                Carried::Fragment { channel, mark, index } => {
-                    if let Some(reliable) = self.streams.sending_reliable(channel.into()) {
-                        reliable.handle_fragment_lost(mark, index.into());
-                    }
-                }
-                Carried::Credit { .. } => {}
+                PacketContent::Credit { .. } => {}
             }
         }
     }

@@ -1,10 +1,10 @@
 //! Messages that the application queues for the next packets, and in which order they go.
 
 use super::Connection;
-use super::record::notification;
 use crate::time::Instant;
 use crate::transport::candidates::{Attribute, Column};
 use crate::transport::error::SendError;
+use crate::transport::ledger::Notification;
 use crate::transport::message::{Message, SendOptions, Submission};
 use crate::wire::Encoded;
 
@@ -52,7 +52,10 @@ impl Connection {
         let sending = self.parts.streams.sending(channel).ok_or(SendError::WrongKind)?;
         let replaced = sending.send(Submission { message, at: now, options })?;
         self.parts.outbound.open_tick(now);
-        self.parts.ledger.notifications.push(notification(channel as u8, replaced, false));
+        if let Some(tag) = replaced {
+            let replaced = Notification { channel: channel as u8, tag, delivered: false };
+            self.parts.ledger.notifications.push(replaced);
+        }
         Ok(())
     }
 

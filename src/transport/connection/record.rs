@@ -3,10 +3,10 @@
 use crate::store::List;
 use crate::transport::chunks;
 use crate::transport::congestion::SentStamp;
+use crate::transport::ledger::Reported;
 use crate::transport::ledger::notifications::{HasPending, PendingNotifications};
-use crate::transport::ledger::{Notification, Reported};
 use crate::transport::message::Selected;
-use crate::transport::stream::{CreditMark, Fate};
+use crate::transport::stream::CreditMark;
 
 /// The actions for when a packet is acked or lost.
 #[derive(Debug, Default)]
@@ -39,7 +39,7 @@ impl HasPending for Record {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Carried {
+pub(super) enum PacketContent {
     /// This many messages of a channel, whose marks follow each other.
     Messages {
         channel: u8,
@@ -50,7 +50,7 @@ pub(super) enum Carried {
         channel: u8,
         mark: CreditMark,
     },
-    Chunk(chunks::Carried),
+    Chunk(chunks::ChunkContent),
     Fragment {
         channel: u8,
         mark: u64,
@@ -59,20 +59,12 @@ pub(super) enum Carried {
 }
 
 /// A packet's record of a channel's messages.
-pub(super) fn runs(channel: u8, selected: &[Selected]) -> impl Iterator<Item = Carried> {
+pub(super) fn runs(channel: u8, selected: &[Selected]) -> impl Iterator<Item = PacketContent> {
     let whole = |selected: &Selected| selected.fragment.is_none();
     let runs = selected.chunk_by(move |a, b| whole(a) && whole(b) && a.mark + 1 == b.mark);
     runs.map(move |run| match run[0] {
-        Selected { fragment: Some(index), mark, .. } => Carried::Fragment { channel, mark, index },
+        Selected { fragment: Some(index), mark, .. } => PacketContent::Fragment { channel, mark, index },
         // A packet has fewer than 65,536 messages.
-        Selected { mark, .. } => Carried::Messages { channel, count: run.len() as u16, first: mark },
+        Selected { mark, .. } => PacketContent::Messages { channel, count: run.len() as u16, first: mark },
     })
-}
-
-/// The notification of a message whose packet's outcome is known.
-pub(super) fn notification(channel: u8, fate: Fate, delivered: bool) -> Option<Notification> {
-    match fate {
-        Fate::Open => None,
-        Fate::Notify(tag) => Some(Notification { channel, tag, delivered }),
-    }
 }

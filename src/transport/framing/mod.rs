@@ -9,7 +9,7 @@ pub(crate) mod yojimbo;
 
 pub use native::{CloseReason, MAX_DETAIL_BYTES, VERSION, alone_bits, begin_alone, write_alone};
 pub use refusal::Refusal;
-pub use yojimbo::{BodyFault, Extent, Fault, FaultKind, PacketFault};
+pub use yojimbo::{Extent, Fault, FaultKind};
 
 use super::protocol::{Framing, Protocol};
 use crate::store::SmallBytes;

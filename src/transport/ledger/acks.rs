@@ -1,4 +1,4 @@
-//! Which packets arrived: the windows of sent and received packets, acks in both directions, and the verdict "lost"
+//! Acks and losses: the windows of sent and received packets, acks in both directions, and the verdict "lost"
 //! that the layers above build on.
 //!
 //! Promises: every packet sent is reported exactly once, as acked or as lost, lost ones in sequence order; an ack
@@ -17,11 +17,11 @@ use super::estimate::{Recent, Rtt, Stats, whole_nanoseconds};
 pub use super::received::NotNew;
 use super::received::ReceivedPackets;
 use super::reordering::Reordering;
-use super::sent::{Fate, Sent, SentPackets};
+use super::sent::{Fate, SentPacket, SentPackets};
+use crate::limits::ConfigError;
 use crate::store::counters::counters;
 use crate::store::sequence::ahead;
 use crate::time::{Duration, Instant};
-pub use crate::transport::error::ConfigError;
 pub use crate::transport::packet::{AcksConfig, LossBound};
 use core::ops::Range;
 
@@ -170,7 +170,7 @@ impl<T: Default> Acks<T> {
             loss_bound: config.loss_bound,
             reordering: config.early_loss.then(Reordering::default),
             peer_delay: Duration::ZERO,
-            max_window: config.max_window.max(config.sent_window),
+            max_window: config.max_window.unwrap_or(0).max(config.sent_window),
             initial_window: config.sent_window,
             most_in_flight: 0,
             rtt: Rtt::new(config.rtt_smoothing, config.rtt_history),
@@ -226,7 +226,7 @@ impl<T: Default> Acks<T> {
     pub(in crate::transport) fn track_sent(&mut self, now: Instant, wire_bytes: u32, note: T) -> Option<T> {
         self.recent.sent_bytes.add(f64::from(wire_bytes));
         self.counters.sent += 1;
-        self.push_sent(Some(Sent { at: now, bytes: wire_bytes, fate: Fate::InFlight, note }))
+        self.push_sent(Some(SentPacket { at: now, bytes: wire_bytes, fate: Fate::InFlight, note }))
     }
 
     /// The note of a sent packet, while the window reaches it.
@@ -268,7 +268,7 @@ impl<T: Default> Acks<T> {
         lost
     }
 
-    fn push_sent(&mut self, sent: Option<Sent<T>>) -> Option<T> {
+    fn push_sent(&mut self, sent: Option<SentPacket<T>>) -> Option<T> {
         let sequence = self.sent.next();
         let window = self.sent.capacity();
         let in_flight = sequence.wrapping_sub(self.oldest_in_flight) as usize;
@@ -508,6 +508,11 @@ impl<T: Default> Acks<T> {
     /// Brings packet loss and bandwidth up to date: once a tick, after [`Acks::poll_lost`].
     pub fn update(&mut self, now: Instant) {
         self.recent.update(now);
+    }
+
+    /// The longest of the last round trips; zero before the first.
+    pub(in crate::transport) fn longest_rtt(&self) -> Duration {
+        self.rtt.longest()
     }
 
     /// RTT, jitter, packet loss and bandwidth.

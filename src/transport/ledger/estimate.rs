@@ -90,6 +90,12 @@ impl Rtt {
         self.jitter_time
     }
 
+    /// The longest of the last round trips; zero before the first.
+    pub fn longest(&self) -> Duration {
+        let longest = self.history.iter().copied().fold(0.0, f32::max);
+        Duration::from_secs_f64(f64::from(longest) / 1000.0)
+    }
+
     /// Writes the RTT part of `stats`. Goes through the whole history, which is why it is done when asked and
     /// not with each sample.
     pub(super) fn summarize(&self, stats: &mut Stats) {

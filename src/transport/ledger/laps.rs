@@ -1,4 +1,4 @@
-//! Which late packets are so old that the 16-bit numbers in them could be taken for newer ones.
+//! Finds late packets that are so old that the 16-bit numbers in them could be taken for newer ones.
 //!
 //! Promises: a packet that counts as old was sent before a counter of ours was one step lower than now, and one that
 //! doesn't was sent after it was three steps lower. With 16-bit numbers and a step of one window, four steps are all

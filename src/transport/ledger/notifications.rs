@@ -96,10 +96,8 @@ impl Notifications {
     }
 
     /// Adds the notification of a message that was never in a packet.
-    pub(in crate::transport) fn push(&mut self, notification: Option<Notification>) {
-        if let Some(notification) = notification {
-            self.ready.push_back(notification);
-        }
+    pub(in crate::transport) fn push(&mut self, notification: Notification) {
+        self.ready.push_back(notification);
     }
 
     /// No more packets will be acked or lost: releases all waiting notifications.

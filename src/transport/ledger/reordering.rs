@@ -1,4 +1,4 @@
-//! How far packets overtake each other.
+//! An estimate of how far packets overtake each other.
 
 use super::estimate::Rtt;
 use crate::time::{Duration, Instant};

@@ -17,7 +17,7 @@ pub(super) enum Fate {
 
 /// A packet of ours, with its owner's note.
 #[derive(Clone, Debug)]
-pub(super) struct Sent<T> {
+pub(super) struct SentPacket<T> {
     pub(super) at: Instant,
     pub(super) bytes: u32,
     pub(super) fate: Fate,
@@ -28,7 +28,7 @@ pub(super) struct Sent<T> {
 #[derive(Clone, Debug)]
 pub(super) struct SentPackets<T> {
     /// Index = sequence & (capacity - 1). None for a number that was skipped.
-    records: Box<[Option<Sent<T>>]>,
+    records: Box<[Option<SentPacket<T>>]>,
     capacity: usize,
     /// The number of the next packet.
     next: u64,
@@ -50,11 +50,11 @@ impl<T> SentPackets<T> {
         self.next
     }
 
-    pub(super) fn get(&self, sequence: u64) -> Option<&Sent<T>> {
+    pub(super) fn get(&self, sequence: u64) -> Option<&SentPacket<T>> {
         if self.has(sequence) { self.records[self.slot(sequence)].as_ref() } else { None }
     }
 
-    pub(super) fn get_mut(&mut self, sequence: u64) -> Option<&mut Sent<T>> {
+    pub(super) fn get_mut(&mut self, sequence: u64) -> Option<&mut SentPacket<T>> {
         if self.has(sequence) { self.records[self.slot(sequence)].as_mut() } else { None }
     }
 
@@ -66,7 +66,7 @@ impl<T> SentPackets<T> {
     }
 
     /// Adds the next packet, or skips its number; returns the record whose place it takes.
-    pub(super) fn push(&mut self, sent: Option<Sent<T>>) -> Option<Sent<T>> {
+    pub(super) fn push(&mut self, sent: Option<SentPacket<T>>) -> Option<SentPacket<T>> {
         if self.records.is_empty() {
             self.records = (0..self.capacity).map(|_| None).collect();
         }
@@ -89,7 +89,7 @@ impl<T> SentPackets<T> {
 
     /// Makes room for no more than this many packets, fewer than before; returns the records that are forgotten for
     /// it.
-    pub(super) fn shrink(&mut self, capacity: usize) -> impl Iterator<Item = Sent<T>> + use<T> {
+    pub(super) fn shrink(&mut self, capacity: usize) -> impl Iterator<Item = SentPacket<T>> + use<T> {
         let kept = self.len.min(capacity);
         let mut smaller = SentPackets::new(capacity, self.next.wrapping_sub(kept as u64));
         for _ in 0..kept {
@@ -117,8 +117,8 @@ impl<T> SentPackets<T> {
 mod tests {
     use super::*;
 
-    fn sent(note: u32) -> Option<Sent<u32>> {
-        Some(Sent { at: Instant::ZERO, bytes: 0, fate: Fate::InFlight, note })
+    fn sent(note: u32) -> Option<SentPacket<u32>> {
+        Some(SentPacket { at: Instant::ZERO, bytes: 0, fate: Fate::InFlight, note })
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Which of our packet numbers are skipped.
+//! The choice of packet numbers that are skipped.
 //!
 //! Promises: a peer that acks packets ahead of what it can have received is found out, because it acks a number that no packet
 //! had: any [`MAX_INTERVAL`] packets have one between them, at a random place.

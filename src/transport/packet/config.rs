@@ -1,12 +1,14 @@
 //! The settings of packets: their size, their fragments and their acks.
 
-use super::fragment::{FRAGMENT_HEADER_SIZE, Fragment, FragmentError, MAX_FRAGMENTS, ReassemblyConfig};
+use super::fragment::{
+    FRAGMENT_HEADER_SIZE, Fragment, FragmentError, MAX_FRAGMENTS, ReassemblyConfig, check_window,
+};
 use super::header::{Header, HeaderError};
 use super::numbered;
 use crate::exact::short;
+use crate::limits::ConfigError;
 use crate::limits::{DEFAULT_MTU, MAX_PAYLOAD, MIN_MTU, PAYLOAD_OVERHEAD};
 use crate::time::Duration;
-use crate::transport::error::ConfigError;
 use crate::transport::ledger::acks::FullHeader;
 use crate::transport::ledger::estimate::RTT_HISTORY;
 
@@ -39,8 +41,8 @@ pub struct AcksConfig {
     /// The initial window of received packets: how far behind the newest a packet may arrive.
     pub received_window: usize,
     /// The limit of both windows: that of sent packets may grow to four times those in flight, that of received ones
-    /// to twice those whose acks the peer may lack.
-    pub max_window: usize,
+    /// to twice those whose acks the peer may lack. None: both keep their size.
+    pub max_window: Option<usize>,
     /// When a packet counts as lost.
     pub loss_bound: LossBound,
     /// Also count a packet as lost once one that was sent later is acked, and later by more than the link has
@@ -61,7 +63,7 @@ impl Default for AcksConfig {
         AcksConfig {
             sent_window: 64,
             received_window: 1024,
-            max_window: 16_384,
+            max_window: Some(16_384),
             loss_bound: LossBound::After(LossBound::DEFAULT_TIME),
             early_loss: false,
             rtt_smoothing: 0.1,
@@ -77,8 +79,7 @@ impl AcksConfig {
         AcksConfig {
             sent_window: 256,
             received_window: 256,
-            // Windows keep their size.
-            max_window: 1,
+            max_window: None,
             rtt_smoothing: 0.0025,
             rtt_history: 512,
             ..Self::default()
@@ -90,9 +91,9 @@ impl AcksConfig {
     /// # Errors
     /// The first that is not.
     pub fn check(&self) -> Result<(), ConfigError> {
-        ConfigError::check_window("sent_window", self.sent_window)?;
-        ConfigError::check_window("received_window", self.received_window)?;
-        ConfigError::check_window("max_window", self.max_window)?;
+        check_window("sent_window", self.sent_window)?;
+        check_window("received_window", self.received_window)?;
+        check_window("max_window", self.max_window.unwrap_or(self.sent_window))?;
         let smoothing = self.rtt_smoothing;
         ConfigError::unless(
             smoothing > 0.0 && smoothing <= 1.0,

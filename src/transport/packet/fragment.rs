@@ -19,9 +19,9 @@
 //! overtook each other is put in order once, when it is whole.
 
 use super::header::{FRAGMENT_FLAG, Header, HeaderError};
-use crate::store::BitSet;
+use crate::limits::ConfigError;
 use crate::store::sequence::{ahead, unwrap};
-use crate::transport::error::ConfigError;
+use crate::store::{BitSet, SequenceBuffer};
 use crate::transport::ledger::acks::FullHeader;
 use std::collections::BTreeMap;
 
@@ -169,6 +169,12 @@ pub enum FragmentError {
     Memory,
 }
 
+/// Checks that a setting can be a window of packet numbers.
+pub(super) fn check_window(field: &'static str, capacity: usize) -> Result<(), ConfigError> {
+    let valid = SequenceBuffer::<()>::valid_capacity(capacity);
+    ConfigError::unless(valid, field, capacity, "a power of two up to 32768")
+}
+
 // Settings of `Reassembly`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReassemblyConfig {
@@ -184,7 +190,7 @@ pub struct ReassemblyConfig {
 
 impl ReassemblyConfig {
     fn check(&self) -> Result<(), ConfigError> {
-        ConfigError::check_window("reassembly.window", self.window)?;
+        check_window("reassembly.window", self.window)?;
         let (size, count) = (self.fragment_size, self.max_fragments);
         ConfigError::within("reassembly.max_fragments", count, 1, MAX_FRAGMENTS)?;
         ConfigError::within("reassembly.fragment_size", size, 1, u16::MAX.into())?;

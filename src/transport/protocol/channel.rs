@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use crate::transport::error::ConfigError;
+use crate::limits::ConfigError;
 use crate::transport::message::MESSAGE_OVERHEAD_BYTES;
 
 /// Largest encoded message: what 256 fragments of 1,024 bytes carry, less room for the other sections of
@@ -34,6 +34,14 @@ pub enum Resend {
         /// Packets, a tick apart, that carry it from the start while the budget has room; 1 for no redundancy.
         early_copies: u8,
     },
+}
+
+impl Default for Resend {
+    /// By lost packets and round trips. The article's fixed 0.1 s sends each message twice on a line of 150 ms, and
+    /// on a line slower than the data, over and over until it carries nothing else.
+    fn default() -> Self {
+        Resend::Adaptive { early_copies: 1 }
+    }
 }
 
 /// The promise of a channel. Windows and keys are part of the protocol hash; queues and timing are local choices.

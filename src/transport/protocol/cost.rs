@@ -3,7 +3,7 @@
 use super::channel::{ChannelConfig, ChannelKind};
 use super::{Body, Framing, Protocol, bits_to_name_one_of};
 use crate::transport::message::Message;
-use crate::transport::parts::{Fragment, fragment_of};
+use crate::transport::parts::fragment_of;
 use crate::wire::Measure;
 
 /// Bytes of a fragment of a reliable message: larger messages are cut. Beside it a datagram has room for small messages, and
@@ -82,10 +82,10 @@ impl Cost<'_> {
     }
 
     /// Bits of a fragment of a block, with its entry.
-    pub(crate) fn fragment(&self, fragment: &Fragment) -> usize {
-        let first = fragment.index == 0;
-        let message = if first { self.channel.message + fragment.message.encoded.max_bits() } else { 0 };
-        self.fragment_entry + 7 + fragment.data().len() * 8 + message
+    pub(crate) fn block_fragment(&self, message: &Message, index: usize) -> usize {
+        let first = if index == 0 { self.channel.message + message.encoded.max_bits() } else { 0 };
+        let data = fragment_of(message.block_bytes(), index, self.fragment_bytes);
+        self.fragment_entry + 7 + data.len() * 8 + first
     }
 
     /// Bits of a message id behind the previous one of its selection. The first of a selection has 16 if it is the

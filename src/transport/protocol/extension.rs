@@ -7,7 +7,7 @@ use core::ops::Range;
 
 use super::channel::{ChannelConfig, ChannelKind, Share};
 use super::{Extended, FramingError, MAX_CHANNELS, MAX_MESSAGE_TYPES, MessageType, Protocol};
-use crate::transport::error::ConfigError;
+use crate::limits::ConfigError;
 
 /// Payloads of features are read on arrival, so few wait.
 const PAYLOAD_RECEIVE_QUEUE: usize = 16;

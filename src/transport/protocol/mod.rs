@@ -23,8 +23,9 @@ pub use yojimbo::{Framing, FramingError, YojimboChannel, YojimboConfig};
 use cost::ChannelCost;
 use text::{describe, hash};
 
-use super::error::{ConfigError, SendError};
+use super::error::SendError;
 use super::message::Message;
+use crate::limits::ConfigError;
 use crate::wire::Schema;
 
 /// Message types a protocol may have: type ids are 16 bits in the inbox.

@@ -4,8 +4,9 @@
 use core::fmt;
 
 use super::channel::{ChannelConfig, ChannelKind, MAX_WINDOW};
+use crate::limits::ConfigError;
 use crate::limits::MAX_PAYLOAD;
-use crate::transport::error::{ConfigError, SendError};
+use crate::transport::error::SendError;
 use crate::transport::message::Message;
 use crate::transport::packet::{
     AckEndpointConfig, FRAGMENT_HEADER_SIZE, Header, HeaderKind, MAX_FRAGMENTS, ReassemblyConfig,

@@ -10,8 +10,8 @@ use core::time::Duration;
 
 use super::fragments::Parts;
 use crate::transport::message::Received;
-use crate::transport::parts::{BlockFragment, BlockLimits, Desync};
-use crate::transport::protocol::Resend;
+use crate::transport::parts::{BlockFragment, ChannelFault};
+use crate::transport::protocol::{Resend, YojimboChannel};
 
 /// A fragment isn't sent again before this time without an ack, even if the round trip is shorter.
 pub(super) const MIN_RESEND_TIMEOUT: Duration = Duration::from_millis(250);
@@ -35,16 +35,17 @@ impl ReceiveBlock {
     pub(super) fn handle(
         &mut self,
         fragment: BlockFragment,
-        limits: BlockLimits,
-    ) -> Result<Option<Received>, Desync> {
+        limits: &YojimboChannel,
+    ) -> Result<Option<Received>, ChannelFault> {
         let BlockFragment { count, index, data, message, .. } = fragment;
         if count != self.parts.count() || index >= count {
-            return Err(Desync::FragmentCount);
+            return Err(ChannelFault::Fragments);
         }
         let last = index + 1 == count;
-        let beyond = index * limits.fragment_bytes + data.len() > limits.max_bytes;
-        if beyond || (!last && data.len() != limits.fragment_bytes) {
-            return Err(Desync::FragmentSize);
+        let size = limits.block_fragment_bytes;
+        let beyond = index * size + data.len() > limits.max_block_bytes;
+        if beyond || (!last && data.len() != size) {
+            return Err(ChannelFault::FragmentSize);
         }
         if !self.parts.insert(index, data) {
             return Ok(None);

@@ -12,7 +12,7 @@
 use super::resend::{Copies, ResendTimer};
 use crate::time::Instant;
 use crate::transport::message::window_bytes;
-use crate::transport::parts::{FragmentFault, MessageFragment};
+use crate::transport::parts::{ChannelFault, MessageFragment};
 use crate::transport::protocol::Resend;
 
 /// The sending side of a message in fragments.
@@ -37,10 +37,6 @@ impl SendFragments {
     pub(super) fn new(count: usize) -> Self {
         let fragments = vec![SendFragment::default(); count];
         SendFragments { fragments, unsent: count, unacked: count, first_open: 0, polled: (None, 0) }
-    }
-
-    pub(super) fn count(&self) -> usize {
-        self.fragments.len()
     }
 
     /// Whether none was sent yet.
@@ -198,9 +194,9 @@ impl PartialMessage {
         fragment: &MessageFragment,
         data: &[u8],
         packet_sequence: u64,
-    ) -> Result<(Option<Vec<u8>>, bool), FragmentFault> {
+    ) -> Result<(Option<Vec<u8>>, bool), ChannelFault> {
         if (fragment.message_type, fragment.bits) != (self.message_type, self.bits) {
-            return Err(FragmentFault::Differs);
+            return Err(ChannelFault::Fragments);
         }
         let new = self.parts.insert(fragment.index, data);
         let read = self.is_whole() && self.read_in.replace(packet_sequence) != Some(packet_sequence);

@@ -15,12 +15,12 @@ use std::collections::{BTreeMap, VecDeque};
 use super::receive_queue::KEPT_PLACES;
 use super::waiting::Waiting;
 use super::{
-    ChannelStats, Fate, Prefix, Receiving, ResendTimer, Selected, SendContext, SendError, Sending,
-    Submission, WindowViolation,
+    ChannelFault, ChannelStats, Prefix, Receiving, ResendTimer, Selected, SendContext, SendError, Sending,
+    Submission,
 };
 use crate::store::IdMap;
 use crate::time::Instant;
-use crate::transport::candidates::{Candidate, Column, Wanted};
+use crate::transport::candidates::{Candidate, Column, ColumnRequest};
 use crate::transport::message::{Message, Received, SendOptions};
 use crate::transport::protocol::Cost;
 
@@ -82,9 +82,9 @@ impl Latest {
         self.values.get_mut(key).filter(|value| value.version == version)
     }
 
-    /// The outcome of a value that is not the newest.
-    fn take_replaced(&mut self, mark: u64) -> Fate {
-        self.replaced.remove(&mark).map_or(Fate::Open, Fate::Notify)
+    /// The tag of a value that is not the newest, once its outcome is known.
+    fn take_replaced(&mut self, mark: u64) -> Option<u32> {
+        self.replaced.remove(&mark)
     }
 }
 
@@ -95,7 +95,7 @@ impl Value {
 }
 
 impl Sending for Latest {
-    fn send(&mut self, submission: Submission) -> Result<Fate, SendError> {
+    fn send(&mut self, submission: Submission) -> Result<Option<u32>, SendError> {
         let Submission { message, at, options } = submission;
         let index = options.key as usize;
         // Below 65,536: the configuration's bound.
@@ -107,11 +107,11 @@ impl Sending for Latest {
             self.messages.resize_with(index + 1, || None);
         }
         let value = &mut self.values[index];
-        let mut replaced = if value.delivered { Fate::Open } else { Fate::of(value.options) };
+        let mut replaced = if value.delivered { None } else { value.options.notify_tag() };
         if value.due {
             self.stats.dropped += 1;
         } else {
-            if let Fate::Notify(tag) = core::mem::replace(&mut replaced, Fate::Open) {
+            if let Some(tag) = replaced.take() {
                 self.replaced.insert(value.mark(key), tag);
             }
             self.due.push(key);
@@ -173,32 +173,32 @@ impl Sending for Latest {
         self.due.is_empty() && self.values.iter().all(|value| value.delivered || value.version == 0)
     }
 
-    fn handle_ack(&mut self, now: Instant, mark: u64) -> Fate {
+    fn handle_ack(&mut self, now: Instant, mark: u64) -> Option<u32> {
         let Some(value) = self.find(mark) else { return self.take_replaced(mark) };
         if value.delivered {
-            return Fate::Open;
+            return None;
         }
         value.delivered = true;
-        let (latency, fate) = (now - value.at, Fate::of(value.options));
+        let (latency, notify) = (now - value.at, value.options.notify_tag());
         self.stats.count_delivered(latency);
-        fate
+        notify
     }
 
-    fn handle_lost(&mut self, mark: u64) -> Fate {
+    fn handle_lost(&mut self, mark: u64) -> Option<u32> {
         // An older value: the newest is queued or in flight already.
         let Some(value) = self.find(mark) else { return self.take_replaced(mark) };
         if !value.delivered && !value.due {
             value.due = true;
             self.due.push((mark >> 32) as u16);
         }
-        Fate::Open
+        None
     }
 
-    fn abandon_all(&mut self, lost: &mut dyn FnMut(Fate)) {
-        core::mem::take(&mut self.replaced).into_values().for_each(|tag| lost(Fate::Notify(tag)));
+    fn abandon_all(&mut self, lost: &mut dyn FnMut(u32)) {
+        let replaced = core::mem::take(&mut self.replaced).into_values();
         self.due.drain().for_each(drop);
         let open = self.values.drain(..).filter(|value| !value.delivered);
-        open.for_each(|value| lost(Fate::of(value.options)));
+        replaced.chain(open.filter_map(|value| value.options.notify_tag())).for_each(lost);
     }
 
     fn stats(&self) -> ChannelStats {
@@ -212,8 +212,8 @@ impl Receiving for Latest {
         prefix: Prefix,
         arrival: u64,
         message: Received,
-    ) -> Result<Option<Received>, WindowViolation> {
-        let Prefix::Key(key) = prefix else { return Err(WindowViolation) };
+    ) -> Result<Option<Received>, ChannelFault> {
+        let Prefix::Key(key) = prefix else { return Err(ChannelFault::Window) };
         let newest = self.arrived.entry(key).or_insert(arrival);
         if arrival < *newest {
             self.stats.duplicates += 1;
@@ -265,7 +265,7 @@ impl Latest {
     }
 
     /// Appends the wanted attribute of each of them, in queue order.
-    pub(crate) fn describe(&self, wanted: &Wanted, column: &mut Column) {
+    pub(crate) fn describe(&self, wanted: &ColumnRequest, column: &mut Column) {
         let candidate = |key: &u16| {
             let value = &self.values[usize::from(*key)];
             let message = self.messages[usize::from(*key)].as_ref();

@@ -3,7 +3,7 @@
 //!
 //! | kind | file | promise |
 //! |---|---|---|
-//! | reliable-ordered, reliable-unordered | `reliable.rs` | each message exactly once; in order, or at once |
+//! | reliable-ordered, reliable-unordered | `reliable_sender.rs`, `reliable_receiver.rs` | each message exactly once; in order, or at once |
 //! | unreliable, sequenced, payload | `unreliable.rs` | each message at most once; sequenced: never an older one
 //! after a newer |
 //! | redundant | `redundant.rs` | each message in several packets, once, in order, gaps reported |
@@ -15,14 +15,12 @@
 
 mod blocks;
 mod draft;
-pub(super) mod external;
 mod fragments;
 mod held;
 mod latest;
 mod outgoing;
 mod receive_queue;
 mod redundant;
-mod reliable;
 mod reliable_receiver;
 mod reliable_sender;
 mod resend;
@@ -31,23 +29,22 @@ mod streams;
 mod unreliable;
 mod waiting;
 
-pub(crate) use draft::Draft;
-pub(crate) use external::Offer;
+pub use draft::Fill;
+pub(crate) use draft::{Draft, PacketDraft};
 pub use held::Pool;
 pub(crate) use reliable_receiver::CreditMark;
 pub(crate) use resend::ResendTimer;
 pub(crate) use streams::Streams;
 
-use reliable::Reliable;
+use reliable_receiver::Receiver;
+use reliable_sender::Sender;
 use unreliable::Unreliable;
 
 use core::time::Duration;
 
-use super::candidates::{Column, Wanted};
-use super::direct_tables::{DirectRoom, Placed};
 use super::error::SendError;
-use super::message::{Message, Prefix, Received, Selected, SendOptions, Submission};
-use super::parts::{BlockFragment, BlockLimits, Desync, Fragment, FragmentFault, MessageFragment};
+use super::message::{Message, Prefix, Received, Selected, Submission};
+use super::parts::{ChannelFault, MessageFragment};
 use super::protocol::{ChannelConfig, ChannelKind, Cost};
 use crate::time::Instant;
 
@@ -96,17 +93,6 @@ impl ChannelStats {
     }
 }
 
-/// The peer violated the channel's window.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct WindowViolation;
-
-impl Submission {
-    /// The notification for when the message's outcome is known.
-    fn fate(&self) -> Fate {
-        Fate::of(self.options)
-    }
-}
-
 /// The time at which a packet is composed, and the link's estimates then.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SendContext {
@@ -118,27 +104,11 @@ pub(crate) struct SendContext {
     pub(crate) fills: bool,
 }
 
-/// The effect of a packet's outcome on a message in it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
-    /// The message's own outcome is not known yet, or was before.
-    Open,
-    /// The outcome is known now; notify under this tag.
-    Notify(u32),
-}
-
-impl Fate {
-    /// For a message sent with these options, when its outcome becomes known.
-    fn of(options: SendOptions) -> Self {
-        if options.notify { Fate::Notify(options.tag) } else { Fate::Open }
-    }
-}
-
-/// The sending half of a channel, as far as all kinds share it: queued messages, and those in flight.
+/// The sending half of a channel, as far as all kinds share it: queued messages, and those in flight. Where the outcome
+/// of a message becomes known, the message's tag is returned if a notification was asked for.
 pub(crate) trait Sending {
-    /// Takes a message whose size has been checked; returns the notification of the message that it replaces, which
-    /// is lost.
-    fn send(&mut self, submission: Submission) -> Result<Fate, SendError>;
+    /// Takes a message whose size has been checked. Returns the tag of the message that it replaces, which is lost.
+    fn send(&mut self, submission: Submission) -> Result<Option<u32>, SendError>;
 
     /// Selects the messages of one packet and returns an upper bound of their bits, with their entry: 0 for none.
     fn select(
@@ -166,23 +136,18 @@ pub(crate) trait Sending {
     }
 
     /// A packet with the message of this mark was acked.
-    fn handle_ack(&mut self, now: Instant, mark: u64) -> Fate;
+    fn handle_ack(&mut self, now: Instant, mark: u64) -> Option<u32>;
 
     /// [`Sending::handle_ack`] for as many messages, whose marks follow each other; those to notify of are reported.
-    fn handle_acks(&mut self, now: Instant, first: u64, count: u16, delivered: &mut dyn FnMut(Fate)) {
-        for mark in first..first + u64::from(count) {
-            let fate = self.handle_ack(now, mark);
-            if fate != Fate::Open {
-                delivered(fate);
-            }
-        }
+    fn handle_acks(&mut self, now: Instant, first: u64, count: u16, delivered: &mut dyn FnMut(u32)) {
+        let marks = first..first + u64::from(count);
+        marks.filter_map(|mark| self.handle_ack(now, mark)).for_each(delivered);
     }
-
     /// A packet with the message of this mark is lost. It may yet be acked.
-    fn handle_lost(&mut self, mark: u64) -> Fate;
+    fn handle_lost(&mut self, mark: u64) -> Option<u32>;
 
     /// The connection is over: drops all messages and reports those still open.
-    fn abandon_all(&mut self, lost: &mut dyn FnMut(Fate));
+    fn abandon_all(&mut self, lost: &mut dyn FnMut(u32));
 
     /// Counts since the beginning.
     fn stats(&self) -> ChannelStats;
@@ -197,7 +162,7 @@ pub(crate) trait Receiving {
         prefix: Prefix,
         arrival: u64,
         message: Received,
-    ) -> Result<Option<Received>, WindowViolation>;
+    ) -> Result<Option<Received>, ChannelFault>;
 
     /// Bytes of memory of messages that the application has not taken, without a walk over them.
     fn received_memory(&self) -> usize;
@@ -212,7 +177,10 @@ pub(crate) trait Receiving {
 /// One channel of one connection.
 #[derive(Debug)]
 enum Stream {
-    Reliable(Reliable),
+    Reliable {
+        sender: Sender,
+        receiver: Receiver,
+    },
     Unreliable(Unreliable),
     Redundant(redundant::Redundant),
     Latest(latest::Latest),
@@ -222,9 +190,9 @@ enum Stream {
 
 /// A half of whichever stream it is.
 macro_rules! half {
-    ($stream:expr) => {
+    ($stream:expr, $half:ident) => {
         match $stream {
-            Stream::Reliable(half) => Some(half),
+            Stream::Reliable { $half, .. } => Some($half),
             Stream::Unreliable(half) => Some(half),
             Stream::Redundant(half) => Some(half),
             Stream::Latest(half) => Some(half),
@@ -242,7 +210,8 @@ impl Stream {
             ChannelKind::Reliable { ordered, receive_window, receive_bytes, resend } => {
                 let window =
                     reliable_receiver::Window { messages: receive_window, bytes: receive_bytes, credit };
-                Stream::Reliable(Reliable::new(send_queue, ordered, window, resend))
+                let sender = Sender::new(send_queue, window, resend);
+                Stream::Reliable { sender, receiver: Receiver::new(ordered, window) }
             }
             ChannelKind::Unreliable { receive_queue } | ChannelKind::Payload { receive_queue } => {
                 Stream::Unreliable(Unreliable::new(send_queue, receive_queue, false))
@@ -259,115 +228,38 @@ impl Stream {
     }
 
     fn sending(&self) -> Option<&dyn Sending> {
-        half!(self)
+        half!(self, sender)
     }
 
     fn sending_mut(&mut self) -> Option<&mut dyn Sending> {
-        half!(self)
+        half!(self, sender)
     }
 
     fn receiving(&self) -> Option<&dyn Receiving> {
-        half!(self)
+        half!(self, receiver)
     }
 
     fn receiving_mut(&mut self) -> Option<&mut dyn Receiving> {
-        half!(self)
+        half!(self, receiver)
     }
 
     fn received_memory(&self) -> usize {
         self.receiving().map_or(0, Receiving::received_memory)
     }
 
-    fn reliable(&self) -> Option<&Reliable> {
-        if let Stream::Reliable(reliable) = self { Some(reliable) } else { None }
+    fn sender_mut(&mut self) -> Option<&mut Sender> {
+        if let Stream::Reliable { sender, .. } = self { Some(sender) } else { None }
     }
 
-    fn reliable_mut(&mut self) -> Option<&mut Reliable> {
-        if let Stream::Reliable(reliable) = self { Some(reliable) } else { None }
+    fn receiver(&self) -> Option<&Receiver> {
+        if let Stream::Reliable { receiver, .. } = self { Some(receiver) } else { None }
+    }
+
+    fn receiver_mut(&mut self) -> Option<&mut Receiver> {
+        if let Stream::Reliable { receiver, .. } = self { Some(receiver) } else { None }
     }
 
     fn unreliable_mut(&mut self) -> Option<&mut Unreliable> {
         if let Stream::Unreliable(unreliable) = self { Some(unreliable) } else { None }
-    }
-
-    /// The tick's packets are out: what may not wait is dropped, and reported.
-    fn end_of_tick(&mut self, dropped: &mut dyn FnMut(Fate)) {
-        match self {
-            Stream::Unreliable(unreliable) => unreliable.end_of_tick(dropped),
-            Stream::Latest(latest) => latest.end_of_tick(),
-            _ => {}
-        }
-    }
-
-    /// How many unordered messages are queued.
-    fn candidates(&self) -> usize {
-        match self {
-            Stream::Unreliable(unreliable) => unreliable.candidates(),
-            Stream::Latest(latest) => latest.candidates(),
-            _ => 0,
-        }
-    }
-
-    /// Appends the wanted attribute of each of them, in queue order.
-    fn describe(&self, wanted: &Wanted, column: &mut Column) {
-        match self {
-            Stream::Unreliable(unreliable) => unreliable.describe(wanted, column),
-            Stream::Latest(latest) => latest.describe(wanted, column),
-            _ => {}
-        }
-    }
-
-    /// Sends them in the order of these scores, highest first, until the end of the tick: one for each of
-    /// [`Stream::candidates`], taken off the front.
-    fn prioritize(&mut self, scores: &mut &[f32]) {
-        match self {
-            Stream::Unreliable(unreliable) => unreliable.prioritize(scores),
-            Stream::Latest(latest) => latest.prioritize(scores),
-            _ => {}
-        }
-    }
-
-    /// Checks that the windows that both sides know allow a message of the peer: [`Receiving::handle`] refuses no
-    /// other. Asked for all messages of a packet before any is handed over, so that nothing of it is applied when one
-    /// is refused. `claimed`: how much the earlier messages of the packet add to the window's bytes; it adds its own.
-    fn check(
-        &self,
-        prefix: Prefix,
-        arrival: u64,
-        window_bytes: usize,
-        claimed: &mut isize,
-    ) -> Result<(), WindowViolation> {
-        match self {
-            Stream::Reliable(reliable) => reliable.check(prefix, arrival, window_bytes, claimed),
-            Stream::Chunks => Err(WindowViolation),
-            _ => Ok(()),
-        }
-    }
-
-    /// Which messages of a packet needn't wait here if they are placed directly.
-    fn direct_room(&self, arrival: u64) -> DirectRoom {
-        match self {
-            Stream::Reliable(reliable) => reliable.direct_room(arrival),
-            Stream::Unreliable(unreliable) => unreliable.direct_room(arrival),
-            _ => DirectRoom::default(),
-        }
-    }
-
-    /// Whether messages may have gone there, as for [`Stream::check`]: asked where a packet has fragments.
-    fn check_placed(&self, placed: &Placed) -> Result<(), WindowViolation> {
-        match self {
-            Stream::Reliable(reliable) => reliable.check_placed(placed),
-            Stream::Chunks => Err(WindowViolation),
-            _ => Ok(()),
-        }
-    }
-
-    /// These messages of a packet went there.
-    fn note_placed(&mut self, arrival: u64, placed: &Placed) {
-        match self {
-            Stream::Reliable(reliable) => reliable.note_placed(arrival, placed),
-            Stream::Unreliable(unreliable) => unreliable.note_placed(arrival, placed),
-            _ => {}
-        }
     }
 }

@@ -12,8 +12,8 @@ use std::collections::VecDeque;
 
 use super::receive_queue::ReceiveQueue;
 use super::{
-    ChannelStats, Fate, Prefix, Receiving, ResendTimer, Selected, SendContext, SendError, Sending,
-    Submission, WindowViolation,
+    ChannelFault, ChannelStats, Prefix, Receiving, ResendTimer, Selected, SendContext, SendError, Sending,
+    Submission,
 };
 use crate::store::sequence::distance;
 use crate::time::Instant;
@@ -104,13 +104,13 @@ impl Outgoing {
 }
 
 impl Sending for Redundant {
-    fn send(&mut self, submission: Submission) -> Result<Fate, SendError> {
+    fn send(&mut self, submission: Submission) -> Result<Option<u32>, SendError> {
         if self.queue.len() >= self.capacity {
             return Err(SendError::Full { capacity: self.capacity });
         }
         let outgoing = Outgoing { submission, copies: 0, in_flight: 0, last_sent: None, acked: false };
         self.queue.push_back(outgoing);
-        Ok(Fate::Open)
+        Ok(None)
     }
 
     /// First those never sent, from the oldest on, as the receiver drops what comes after a newer one; then, as far as
@@ -181,35 +181,35 @@ impl Sending for Redundant {
         self.queue.is_empty()
     }
 
-    fn handle_ack(&mut self, now: Instant, mark: u64) -> Fate {
+    fn handle_ack(&mut self, now: Instant, mark: u64) -> Option<u32> {
         let copies = self.copies;
         // A spent message was reported, but may still be here, after an older one.
         let open = |outgoing: &&mut Outgoing| !outgoing.acked && !outgoing.spent(copies);
-        let Some(outgoing) = self.find(mark).filter(open) else { return Fate::Open };
+        let outgoing = self.find(mark).filter(open)?;
         outgoing.acked = true;
-        let (latency, fate) = (now - outgoing.submission.at, outgoing.submission.fate());
+        let (latency, notify) = (now - outgoing.submission.at, outgoing.submission.options.notify_tag());
         self.stats.count_delivered(latency);
         self.pop_finished();
-        fate
+        notify
     }
 
-    fn handle_lost(&mut self, mark: u64) -> Fate {
+    fn handle_lost(&mut self, mark: u64) -> Option<u32> {
         let copies = self.copies;
-        let Some(outgoing) = self.find(mark) else { return Fate::Open };
+        let outgoing = self.find(mark)?;
         outgoing.in_flight = outgoing.in_flight.saturating_sub(1);
         if outgoing.acked || !outgoing.spent(copies) {
-            return Fate::Open;
+            return None;
         }
-        let fate = outgoing.submission.fate();
+        let notify = outgoing.submission.options.notify_tag();
         self.stats.lost += 1;
         self.pop_finished();
-        fate
+        notify
     }
 
-    fn abandon_all(&mut self, lost: &mut dyn FnMut(Fate)) {
+    fn abandon_all(&mut self, lost: &mut dyn FnMut(u32)) {
         let copies = self.copies;
         let open = self.queue.drain(..).filter(|outgoing| !outgoing.acked && !outgoing.spent(copies));
-        open.for_each(|outgoing| lost(outgoing.submission.fate()));
+        open.filter_map(|outgoing| outgoing.submission.options.notify_tag()).for_each(lost);
     }
 
     fn stats(&self) -> ChannelStats {
@@ -223,8 +223,8 @@ impl Receiving for Redundant {
         prefix: Prefix,
         arrival: u64,
         message: Received,
-    ) -> Result<Option<Received>, WindowViolation> {
-        let Prefix::Id(id) = prefix else { return Err(WindowViolation) };
+    ) -> Result<Option<Received>, ChannelFault> {
+        let Prefix::Id(id) = prefix else { return Err(ChannelFault::Window) };
         // In a packet older than others, an id far ahead is in fact more than half of all ids old.
         let late = arrival < self.newest;
         self.newest = self.newest.max(arrival);
@@ -284,11 +284,11 @@ mod tests {
         assert_eq!(selected.iter().map(|selected| selected.mark).collect::<Vec<_>>(), [0, 0, 1, 1]);
         let now = Instant::from_millis(100);
         // One packet of the first is in flight; both of the second are lost.
-        assert_eq!(channel.handle_lost(0), Fate::Open);
-        assert_eq!(channel.handle_lost(1), Fate::Open);
-        assert_eq!(channel.handle_lost(1), Fate::Notify(1));
-        assert_eq!(channel.handle_ack(now, 1), Fate::Open, "it was reported");
-        assert_eq!(channel.handle_ack(now, 0), Fate::Notify(0));
+        assert_eq!(channel.handle_lost(0), None);
+        assert_eq!(channel.handle_lost(1), None);
+        assert_eq!(channel.handle_lost(1), Some(1));
+        assert_eq!(channel.handle_ack(now, 1), None, "it was reported");
+        assert_eq!(channel.handle_ack(now, 0), Some(0));
         let mut left = Vec::new();
         channel.abandon_all(&mut |fate| left.push(fate));
         assert_eq!((left, channel.stats.lost, channel.stats.delivered), (vec![], 1, 1));

@@ -11,16 +11,18 @@ use std::collections::VecDeque;
 use super::blocks::ReceiveBlock;
 use super::fragments::PartialMessage;
 use super::receive_queue::KEPT_PLACES;
-use super::{BlockFragment, BlockLimits, Desync, FragmentFault, MessageFragment, WindowViolation};
+use super::{ChannelFault, MessageFragment, Prefix, Receiving};
 use crate::store::IdMap;
 use crate::store::sequence::distance;
 use crate::transport::direct_tables::{DirectRoom, Placed};
 use crate::transport::ledger::Laps;
 use crate::transport::message::Received;
+use crate::transport::parts::BlockFragment;
+use crate::transport::protocol::YojimboChannel;
 
 /// Messages received and not yet taken.
 #[derive(Debug)]
-pub(super) struct Receiver {
+pub(crate) struct Receiver {
     ordered: bool,
     window: usize,
     window_bytes: usize,
@@ -50,6 +52,9 @@ pub(super) struct Receiver {
     /// The newest packet with messages, and where `unread` was when packets arrived.
     newest: u64,
     laps: Laps,
+    /// Messages received, each counted once, and how often one came again.
+    pub(super) received: u64,
+    pub(super) duplicates: u64,
 }
 
 #[derive(Debug)]
@@ -115,12 +120,14 @@ impl Receiver {
             credit: Credit::default(),
             newest: 0,
             laps: Laps::new(window.messages),
+            received: 0,
+            duplicates: 0,
         }
     }
 
     /// The distance from the first message not taken to a packet's id; None if it was taken. In an older packet, an id
     /// beyond the window is from long ago: the peer hasn't passed the window even since.
-    fn index(&self, id: u16, arrival: u64) -> Result<Option<usize>, WindowViolation> {
+    fn index(&self, id: u16, arrival: u64) -> Result<Option<usize>, ChannelFault> {
         let late = arrival < self.newest;
         if self.laps.is_old(arrival) {
             return Ok(None);
@@ -128,7 +135,7 @@ impl Receiver {
         let index = usize::try_from(distance(id, self.unread as u16)).ok();
         match index {
             Some(index) if index >= self.window && late => Ok(None),
-            Some(index) if index >= self.window => Err(WindowViolation),
+            Some(index) if index >= self.window => Err(ChannelFault::Window),
             index => Ok(index),
         }
     }
@@ -138,7 +145,7 @@ impl Receiver {
         self.placed + self.in_order.len()
     }
 
-    // See `super::Receiving::direct_room`.
+    /// Which messages of a packet needn't wait here if they are placed directly.
     pub(super) fn direct_room(&self, arrival: u64) -> DirectRoom {
         // In order: while some wait, later ones wait too.
         let waits = !self.in_order.is_empty() || !self.slots.is_empty() || self.block.is_some();
@@ -152,9 +159,9 @@ impl Receiver {
         }
     }
 
-    /// Whether the messages that were placed may be beside the fragments of the same packet: none of them has come in
-    /// part, and the window has room for all.
-    pub(super) fn check_placed(&self, placed: &Placed) -> Result<(), WindowViolation> {
+    /// Checks that the messages that were placed may be beside the fragments of the same packet: none of them has come
+    /// in part, and the window has room for all. Asked where a packet has fragments.
+    pub(super) fn check_placed(&self, placed: &Placed) -> Result<(), ChannelFault> {
         let is_open = |id| matches!(self.slots.get(&id), Some(Slot::Partial(partial)) if !partial.is_whole());
         let given_back = |id| match self.slots.get(&id) {
             Some(Slot::Partial(partial)) => partial.window_bytes(),
@@ -163,7 +170,7 @@ impl Receiver {
         let given_back: usize = self.placed_ids(placed).map(given_back).sum();
         let bytes = (self.buffered_bytes + placed.window_bytes).saturating_sub(given_back);
         let fits = !self.grants || bytes <= self.window_bytes;
-        if fits && !self.placed_ids(placed).any(is_open) { Ok(()) } else { Err(WindowViolation) }
+        if fits && !self.placed_ids(placed).any(is_open) { Ok(()) } else { Err(ChannelFault::Window) }
     }
 
     /// The ids of messages about to be noted as placed.
@@ -172,7 +179,7 @@ impl Receiver {
         (first..first + u64::from(placed.count)).map(|id| id as u16)
     }
 
-    // See `super::Receiving::note_placed`.
+    /// These messages of a packet were placed directly.
     pub(super) fn note_placed(&mut self, arrival: u64, placed: &Placed) {
         self.newest = self.newest.max(arrival);
         if !self.slots.is_empty() {
@@ -186,6 +193,7 @@ impl Receiver {
         self.placed_bytes += placed.window_bytes;
         self.buffered_bytes += placed.window_bytes;
         self.end = self.end.max(self.unread + self.placed as u64);
+        self.received += u64::from(placed.count);
     }
 
     /// The application has taken the placed messages.
@@ -197,36 +205,32 @@ impl Receiver {
         self.laps.advance(self.unread, self.newest);
     }
 
-    /// Whether the window allows a message, after others of its packet that claim this many bytes: see
-    /// [`super::Stream::check`].
+    /// Checks that the window allows a message, after others of its packet that claim this many bytes: see
+    /// [`super::Streams::check`].
     pub(super) fn check(
         &self,
-        id: u16,
+        prefix: Prefix,
         arrival: u64,
         window_bytes: usize,
         claimed: &mut isize,
-    ) -> Result<(), WindowViolation> {
+    ) -> Result<(), ChannelFault> {
+        let Prefix::Id(id) = prefix else { return Err(ChannelFault::Window) };
         if self.index(id, arrival)?.is_none_or(|index| index < self.ahead()) {
             return Ok(());
         }
         let given_back = match self.slots.get(&id) {
             None => 0,
             Some(Slot::Partial(partial)) if partial.is_whole() => partial.window_bytes(),
-            Some(Slot::Partial(_)) => return Err(WindowViolation),
+            Some(Slot::Partial(_)) => return Err(ChannelFault::Window),
             Some(Slot::Here(_) | Slot::Taken(_)) => return Ok(()),
         };
         *claimed += window_bytes as isize - given_back as isize;
         let bytes = self.buffered_bytes.saturating_add_signed(*claimed);
-        if self.grants && bytes > self.window_bytes { Err(WindowViolation) } else { Ok(()) }
+        if self.grants && bytes > self.window_bytes { Err(ChannelFault::Window) } else { Ok(()) }
     }
 
     /// Takes a message if it is new; otherwise gives it back.
-    pub(super) fn handle(
-        &mut self,
-        id: u16,
-        arrival: u64,
-        message: Received,
-    ) -> Result<Option<Received>, WindowViolation> {
+    fn take(&mut self, id: u16, arrival: u64, message: Received) -> Result<Option<Received>, ChannelFault> {
         let index = self.index(id, arrival);
         self.newest = self.newest.max(arrival);
         let index = match index? {
@@ -238,7 +242,7 @@ impl Receiver {
             return Ok(Some(message));
         }
         if self.grants && self.buffered_bytes + message.window_bytes > self.window_bytes {
-            return Err(WindowViolation);
+            return Err(ChannelFault::Window);
         }
         self.buffered_bytes += message.window_bytes;
         self.memory += message.held_memory();
@@ -268,10 +272,10 @@ impl Receiver {
     }
 
     /// Stores the assembly of a fragmented message. While some are missing, only fragments may come under its id.
-    fn close_fragments(&mut self, id: u16) -> Result<(), WindowViolation> {
+    fn close_fragments(&mut self, id: u16) -> Result<(), ChannelFault> {
         if let Some(Slot::Partial(partial)) = self.slots.get(&id) {
             if !partial.is_whole() {
-                return Err(WindowViolation);
+                return Err(ChannelFault::Window);
             }
             self.buffered_bytes -= partial.window_bytes();
             self.memory -= partial.memory();
@@ -280,15 +284,26 @@ impl Receiver {
         Ok(())
     }
 
-    /// Takes a fragment of a message; returns the body when it is complete and can be read, and whether the fragment is
-    /// new.
-    pub(super) fn handle_message_fragment(
+    /// Takes a fragment of a message, with its bytes; returns the message's body when it is complete and to be read. Then
+    /// [`Receiving::handle`] takes the message, or the packet is not acked.
+    pub(crate) fn handle_message_fragment(
         &mut self,
         fragment: &MessageFragment,
         data: &[u8],
         arrival: u64,
-    ) -> Result<(Option<Vec<u8>>, bool), FragmentFault> {
-        let index = self.index(fragment.id, arrival).map_err(|_| FragmentFault::Window);
+    ) -> Result<Option<Vec<u8>>, ChannelFault> {
+        let (whole, new) = self.take_fragment(fragment, data, arrival)?;
+        self.duplicates += u64::from(!new);
+        Ok(whole)
+    }
+
+    fn take_fragment(
+        &mut self,
+        fragment: &MessageFragment,
+        data: &[u8],
+        arrival: u64,
+    ) -> Result<(Option<Vec<u8>>, bool), ChannelFault> {
+        let index = self.index(fragment.id, arrival);
         self.newest = self.newest.max(arrival);
         let index = index?;
         let Some(index) = index.filter(|index| *index >= self.ahead()) else {
@@ -297,7 +312,7 @@ impl Receiver {
         if !self.slots.contains_key(&fragment.id) {
             let partial = PartialMessage::new(fragment);
             if self.buffered_bytes + partial.window_bytes() > self.window_bytes {
-                return Err(FragmentFault::Window);
+                return Err(ChannelFault::Window);
             }
             self.buffered_bytes += partial.window_bytes();
             self.memory += partial.memory();
@@ -318,10 +333,11 @@ impl Receiver {
     /// Whether there is room for a message. If the peer isn't sent credit, it can't know that the application reads too
     /// slowly: then this is false until it has read. A message that the window refuses in any case has room, to be
     /// refused.
-    pub(super) fn has_room(&self, id: u16) -> bool {
+    pub(super) fn has_room(&self, prefix: Prefix) -> bool {
+        let Prefix::Id(id) = prefix else { return true };
         let Ok(index) = usize::try_from(distance(id, self.unread as u16)) else { return true };
         if index < self.window {
-            return self.buffered_bytes <= self.window_bytes || !self.has_next();
+            return self.buffered_bytes <= self.window_bytes || !self.has_received();
         }
         let is_here =
             |at: &usize| matches!(self.slots.get(&((self.unread + *at as u64) as u16)), Some(Slot::Here(_)));
@@ -330,30 +346,27 @@ impl Receiver {
         index >= waiting + self.window
     }
 
-    /// Takes a fragment of a block; true if the message is complete and new.
-    pub(super) fn handle_fragment(
+    /// Takes a fragment of a block.
+    pub(super) fn handle_block_fragment(
         &mut self,
         fragment: BlockFragment,
-        limits: BlockLimits,
-    ) -> Result<bool, Desync> {
+        limits: &YojimboChannel,
+    ) -> Result<(), ChannelFault> {
         let id = fragment.id;
         let gap = (self.ahead() + self.slots.len()) as u64 != self.end - self.unread;
         // A block is sent once everything before it is acked. Any other fragment is late.
         if gap || id != self.end as u16 {
-            return Ok(false);
+            return Ok(());
         }
         let block = self.block.get_or_insert_with(|| Box::new(ReceiveBlock::new(fragment.count)));
-        let Some(message) = block.handle(fragment, limits)? else { return Ok(false) };
+        let Some(message) = block.handle(fragment, limits)? else { return Ok(()) };
         self.block = None;
-        Ok(self.handle(id, 0, message).map_err(|_| Desync::Window)?.is_none())
+        let duplicate = self.take(id, 0, message)?;
+        self.received += u64::from(duplicate.is_none());
+        Ok(())
     }
 
-    /// Bytes of memory of messages not yet taken.
-    pub(super) fn memory(&self) -> usize {
-        self.memory
-    }
-
-    /// The sum that [`Receiver::memory`] is to be.
+    /// The sum that `memory` is to be.
     fn sum_memory(&self) -> usize {
         let held = |slot: &Slot| match slot {
             Slot::Here(message) => message.held_memory(),
@@ -365,28 +378,8 @@ impl Receiver {
     }
 
     /// Whether this is the message that all stored ones wait for.
-    pub(super) fn awaits(&self, id: u16) -> bool {
-        self.ordered && id == self.unread as u16 && !self.has_next()
-    }
-
-    /// Whether [`Receiver::poll`] would give a message.
-    pub(super) fn has_next(&self) -> bool {
-        if self.ordered { self.ahead() > 0 } else { !self.ready.is_empty() }
-    }
-
-    pub(super) fn poll(&mut self) -> Option<Received> {
-        if self.placed > 0 {
-            self.pass_placed();
-        }
-        let Some(message) = (if self.ordered { self.poll_in_order() } else { self.poll_any() }) else {
-            debug_assert_eq!(self.memory, self.sum_memory());
-            self.in_order.shrink_to(KEPT_PLACES);
-            return None;
-        };
-        self.memory -= message.held_memory();
-        self.laps.advance(self.unread, self.newest);
-        self.buffered_bytes -= message.window_bytes;
-        Some(message)
+    pub(super) fn awaits(&self, prefix: Prefix) -> bool {
+        self.ordered && prefix == Prefix::Id(self.unread as u16) && !self.has_received()
     }
 
     fn poll_in_order(&mut self) -> Option<Received> {
@@ -417,6 +410,7 @@ impl Receiver {
         self.credit.unread_at += bytes as u64;
     }
 
+    /// The credit that the next packet should carry: None while the peer is certain to have enough.
     pub(super) fn credit_due(&self) -> Option<CreditMark> {
         let fresh = (self.unread - self.credit.known) as usize;
         let fresh_bytes = (self.credit.unread_at - self.credit.known_at) as usize;
@@ -424,10 +418,48 @@ impl Receiver {
         due.then_some(CreditMark { unread: self.unread, unread_at: self.credit.unread_at })
     }
 
-    pub(super) fn credit_known(&mut self, mark: CreditMark) {
+    /// The packet with this credit was acked.
+    pub(crate) fn credit_known(&mut self, mark: CreditMark) {
         if mark.unread > self.credit.known {
             self.credit.known = mark.unread;
             self.credit.known_at = mark.unread_at;
         }
+    }
+}
+
+impl Receiving for Receiver {
+    fn handle(
+        &mut self,
+        prefix: Prefix,
+        arrival: u64,
+        message: Received,
+    ) -> Result<Option<Received>, ChannelFault> {
+        let Prefix::Id(id) = prefix else { return Err(ChannelFault::Window) };
+        let duplicate = self.take(id, arrival, message)?;
+        *(if duplicate.is_some() { &mut self.duplicates } else { &mut self.received }) += 1;
+        Ok(duplicate)
+    }
+
+    fn received_memory(&self) -> usize {
+        self.memory
+    }
+
+    fn has_received(&self) -> bool {
+        if self.ordered { self.ahead() > 0 } else { !self.ready.is_empty() }
+    }
+
+    fn poll_received(&mut self) -> Option<Received> {
+        if self.placed > 0 {
+            self.pass_placed();
+        }
+        let Some(message) = (if self.ordered { self.poll_in_order() } else { self.poll_any() }) else {
+            debug_assert_eq!(self.memory, self.sum_memory());
+            self.in_order.shrink_to(KEPT_PLACES);
+            return None;
+        };
+        self.memory -= message.held_memory();
+        self.laps.advance(self.unread, self.newest);
+        self.buffered_bytes -= message.window_bytes;
+        Some(message)
     }
 }

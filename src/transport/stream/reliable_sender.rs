@@ -1,4 +1,16 @@
-//! The sending half of a reliable channel: messages in a queue until they are acked, and the room in the peer's window.
+//! The sending half of a reliable channel, as in the article "Reliable Ordered Messages": messages in a queue, which
+//! ride in packets until a packet with them is acked, and the room in the peer's window.
+//!
+//! Promises: each message exactly once, however bad the network, as long as the connection lives. The sender never
+//! goes beyond the window that both sides know, because the receiver reports how far its application has read
+//! ("credit").
+//!
+//! A message is resent after a fixed time (the article's), or, adaptively, when all packets that carry it are lost
+//! (later ones were acked), or after a timeout from RTT and its variance that doubles with each try, and then in two
+//! packets. The first copies may go out early, a tick apart.
+//!
+//! A large message goes in fragments, oldest message first, each with its own copies (`fragments.rs`). Fragments have
+//! no early copies, and are resent in one packet.
 
 use std::collections::VecDeque;
 
@@ -8,11 +20,11 @@ use super::outgoing::Outgoing;
 use super::reliable_receiver::Window;
 use super::resend::Copies;
 use super::{
-    ChannelStats, Fate, Fragment, Prefix, ResendTimer, Selected, SendContext, SendError, Submission,
-    WindowViolation,
+    ChannelFault, ChannelStats, Prefix, ResendTimer, Selected, SendContext, SendError, Sending, Submission,
 };
 use crate::store::sequence::distance;
 use crate::time::Instant;
+use crate::transport::parts::fragment_of;
 use crate::transport::protocol::{Cost, Resend};
 
 /// How many messages that don't fit into the rest of a packet are passed over in search of one that does.
@@ -20,7 +32,7 @@ const MAX_MISFITS: usize = 16;
 
 /// Messages sent and not acked, oldest first, and the room in the receiver's window.
 #[derive(Debug)]
-pub(super) struct Sender {
+pub(crate) struct Sender {
     capacity: usize,
     window: usize,
     window_bytes: usize,
@@ -38,6 +50,9 @@ pub(super) struct Sender {
     /// Messages that were sent and owe copies.
     owing: usize,
     scan: Scan,
+    /// The newest packet with credit.
+    newest_credit: u64,
+    stats: ChannelStats,
 }
 
 /// The beginning of the queue has nothing to send at this moment: composing many packets need not go through it for
@@ -57,7 +72,7 @@ struct Filling<'a> {
     bits_left: usize,
     used: usize,
     selected: &'a mut Vec<Selected>,
-    stats: &'a mut ChannelStats,
+    stats: ChannelStats,
 }
 
 impl Filling<'_> {
@@ -68,7 +83,7 @@ impl Filling<'_> {
             outgoing.next_fragment(context, cost, resend, self.bits_left.saturating_sub(self.used))
         {
             self.used += bits;
-            self.selected.extend(outgoing.track_fragment(mark, index, context.now, cost, self.stats));
+            self.selected.extend(outgoing.track_fragment(mark, index, context.now, cost, &mut self.stats));
         }
     }
 }
@@ -88,90 +103,9 @@ impl Sender {
             unread_bytes: 0,
             owing: 0,
             scan: Scan::default(),
+            newest_credit: 0,
+            stats: ChannelStats::default(),
         }
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.queue.len()
-    }
-
-    pub(super) fn push(&mut self, submission: Submission) -> Result<(), SendError> {
-        if self.queue.len() >= self.capacity {
-            return Err(SendError::Full { capacity: self.capacity });
-        }
-        let window_bytes = submission.message.window_bytes() as u32;
-        let submission = Some(submission);
-        let copies = Copies::default();
-        self.queue.push_back(Outgoing { submission, window_bytes, copies, owed: 0, fragments: None });
-        Ok(())
-    }
-
-    /// The messages that are not acked, which leave the queue.
-    pub(super) fn drain(&mut self) -> impl Iterator<Item = Submission> {
-        self.queue.drain(..).filter_map(|outgoing| outgoing.submission)
-    }
-
-    /// As [`Sending::select`](super::Sending::select): oldest first, and early copies after everything that must be sent.
-    /// Messages that don't fit are skipped, so a large one does not hold up small ones.
-    pub(super) fn select(
-        &mut self,
-        context: &SendContext,
-        cost: Cost<'_>,
-        bits_left: usize,
-        selected: &mut Vec<Selected>,
-        stats: &mut ChannelStats,
-    ) -> usize {
-        let before = selected.len();
-        let mut filling = Filling { context, cost, bits_left, used: cost.entry, selected, stats };
-        self.fill(&mut filling, false);
-        if self.owing > 0 {
-            self.fill(&mut filling, true);
-        }
-        let used = filling.used;
-        if selected.len() == before { 0 } else { used }
-    }
-
-    /// The bits of the first message that is due, as for [`Sending::next_bits`](super::Sending::next_bits).
-    pub(super) fn next_bits(&mut self, context: &SendContext, cost: Cost<'_>) -> Option<usize> {
-        let resend = self.resend;
-        let (mut passed, mut bytes) = (0, 0);
-        let mut first = None;
-        for (mark, outgoing) in self.sendable(context.now) {
-            if outgoing.is_cut(cost) {
-                first = outgoing
-                    .next_fragment(context, cost, resend, usize::MAX)
-                    .map(|(_, bits)| cost.entry + bits);
-                if first.is_some() {
-                    break;
-                }
-                passed += 1;
-                bytes += outgoing.window_bytes as usize;
-                continue;
-            }
-            let due = outgoing.due(context, resend, false) || outgoing.due(context, resend, true);
-            if let Some(Submission { message, .. }) = outgoing.submission.as_ref().filter(|_| due) {
-                first = Some(cost.entry + cost.id(None, mark as u16) + cost.message(message));
-                break;
-            }
-            passed += 1;
-            bytes += outgoing.window_bytes as usize;
-        }
-        self.scan.messages += passed;
-        self.scan.bytes += bytes;
-        first
-    }
-
-    /// When a message is due next, as for [`Sending::next_deadline`](super::Sending::next_deadline).
-    pub(super) fn next_deadline(&self, timer: ResendTimer) -> Instant {
-        let mut bytes = self.unread_bytes;
-        let has_credit = |outgoing: &&Outgoing| {
-            bytes += outgoing.window_bytes as usize;
-            bytes <= self.window_bytes
-        };
-        let sendable = self.queue.iter().take(self.room()).take_while(has_credit);
-        let unacked = sendable.filter(|outgoing| outgoing.submission.is_some());
-        let due = unacked.map(|outgoing| outgoing.due_at(timer, self.resend));
-        due.min().unwrap_or(Instant::NEVER)
     }
 
     /// Adds the messages that are due, or copies that may go early.
@@ -244,28 +178,28 @@ impl Sender {
     }
 
     /// A message that isn't acked and popped; the caller may change when it is due.
-    pub(super) fn find(&mut self, mark: u64) -> Option<&mut Outgoing> {
+    fn find(&mut self, mark: u64) -> Option<&mut Outgoing> {
         self.scan.at = None;
         let index = usize::try_from(mark.checked_sub(self.oldest)?).ok()?;
         self.queue.get_mut(index)
     }
 
     /// A message was acked: the first ack of it is its delivery.
-    pub(super) fn note_acked(&mut self, now: Instant, mark: u64, stats: &mut ChannelStats) -> Fate {
-        let Some(outgoing) = self.find(mark) else { return Fate::Open };
+    fn note_acked(&mut self, now: Instant, mark: u64) -> Option<u32> {
+        let outgoing = self.find(mark)?;
         let owed = outgoing.owes();
-        let Some(submission) = &outgoing.submission else { return Fate::Open };
-        let (fate, waited) = (submission.fate(), now - submission.at);
+        let submission = outgoing.submission.as_ref()?;
+        let (notify, waited) = (submission.options.notify_tag(), now - submission.at);
         // Dropped in place: to take it out would move its bytes.
         outgoing.submission = None;
         outgoing.fragments = None;
         self.owing -= usize::from(owed);
-        stats.count_delivered(waited);
-        fate
+        self.stats.count_delivered(waited);
+        notify
     }
 
     /// Removes the acked messages at the beginning of the queue.
-    pub(super) fn pop_acked(&mut self) {
+    fn pop_acked(&mut self) {
         let acked = self.queue.iter().take_while(|outgoing| outgoing.submission.is_none()).count();
         if acked == 0 {
             return;
@@ -282,27 +216,37 @@ impl Sender {
         self.queue.drain(..acked);
     }
 
-    /// Whether the peer can have taken every message before `unread`: all of them were sent.
-    pub(super) fn check_credit(&self, unread: u16) -> Result<(), WindowViolation> {
+    /// Checks that the peer can have taken every message before `unread`, as packet `arrival` claims: all of them were
+    /// sent. Asked before anything of the packet is applied.
+    pub(crate) fn check_credit(&self, unread: u16, arrival: u64) -> Result<(), ChannelFault> {
+        if arrival < self.newest_credit {
+            return Ok(());
+        }
         let taken = usize::try_from(distance(unread, self.peer_unread as u16)).unwrap_or(0);
         let queued = taken.saturating_sub(self.unread_sizes.len());
         let sent = self.queue.iter().take(queued).take_while(|outgoing| outgoing.was_sent()).count();
-        if sent == queued { Ok(()) } else { Err(WindowViolation) }
+        if sent == queued { Ok(()) } else { Err(ChannelFault::Window) }
     }
 
-    /// The peer's application has taken every message before `unread`: they have arrived, even if no ack has come yet.
-    pub(super) fn handle_credit(
+    /// The peer's application has taken every message before `unread`: so they are delivered, whatever the acks were.
+    /// `arrival` is the number of the packet, as for [`Receiving::handle`](super::Receiving::handle).
+    pub(crate) fn handle_credit(
         &mut self,
         now: Instant,
         unread: u16,
-        stats: &mut ChannelStats,
-        delivered: &mut dyn FnMut(Fate),
-    ) -> Result<(), WindowViolation> {
-        self.check_credit(unread)?;
+        arrival: u64,
+        delivered: &mut dyn FnMut(u32),
+    ) -> Result<(), ChannelFault> {
+        // An older packet has no news, and its number may be more than half of all numbers old.
+        if arrival < self.newest_credit {
+            return Ok(());
+        }
+        self.newest_credit = arrival;
+        self.check_credit(unread, arrival)?;
         let taken = usize::try_from(distance(unread, self.peer_unread as u16)).unwrap_or(0);
         let unacked = taken.saturating_sub(self.unread_sizes.len()) as u64;
-        let fates = (self.oldest..self.oldest + unacked).map(|mark| self.note_acked(now, mark, stats));
-        fates.filter(|fate| *fate != Fate::Open).for_each(delivered);
+        let marks = self.oldest..self.oldest + unacked;
+        marks.filter_map(|mark| self.note_acked(now, mark)).for_each(delivered);
         self.pop_acked();
         let sizes = self.unread_sizes.drain(..taken);
         self.unread_bytes -= sizes.map(|bytes| bytes as usize).sum::<usize>();
@@ -311,31 +255,151 @@ impl Sender {
         Ok(())
     }
 
-    /// The next fragment of the block at the beginning of the queue, if there is one and it is due: only yojimbo's framing
-    /// has blocks.
-    pub(super) fn select_fragment(
+    /// A packet with a fragment of the message of this mark was acked.
+    pub(crate) fn handle_fragment_ack(&mut self, now: Instant, mark: u64, index: usize) -> Option<u32> {
+        let fragments = self.find(mark).and_then(|outgoing| outgoing.fragments.as_mut());
+        let delivered = fragments.is_some_and(|fragments| fragments.handle_ack(index));
+        if delivered { self.handle_ack(now, mark) } else { None }
+    }
+
+    /// A packet with a fragment of the message of this mark is lost. It may yet be acked.
+    pub(crate) fn handle_fragment_lost(&mut self, mark: u64, index: usize) {
+        if let Some(fragments) = self.find(mark).and_then(|outgoing| outgoing.fragments.as_mut()) {
+            fragments.handle_lost(index);
+        }
+    }
+
+    /// The next fragment of the block at the beginning of the queue and its bits, if there is one and it is due: only
+    /// yojimbo's framing has blocks.
+    pub(super) fn select_block_fragment(
         &mut self,
         context: &SendContext,
         cost: Cost<'_>,
         bits_left: usize,
-        stats: &mut ChannelStats,
-    ) -> Option<Fragment> {
+    ) -> Option<(Selected, usize)> {
         let mark = self.oldest;
         let outgoing = self.queue.front_mut()?;
         let message = outgoing.submission.as_ref()?.message.clone();
-        let count = message.block.as_ref()?.len().div_ceil(cost.fragment_bytes);
-        let block = outgoing.fragments.get_or_insert_with(|| Box::new(SendFragments::new(count)));
+        let block = message.block.as_ref()?;
+        let count = block.len().div_ceil(cost.fragment_bytes);
+        let fragments = outgoing.fragments.get_or_insert_with(|| Box::new(SendFragments::new(count)));
         let timeout = context.resend.timeout.max(blocks::MIN_RESEND_TIMEOUT);
         let timer = ResendTimer { timeout, ..context.resend };
-        let (index, count) = (block.next(context.now, timer, blocks::RESEND)?, block.count());
-        let fragment = Fragment { id: mark as u16, count, index, size: cost.fragment_bytes, message, mark };
-        if cost.fragment(&fragment) > bits_left {
+        let index = fragments.next(context.now, timer, blocks::RESEND)?;
+        let bits = cost.block_fragment(&message, index);
+        if bits > bits_left {
             return None;
         }
-        let again = block.track_sent(index, context.now);
-        stats.sent += u64::from(index == 0 && !again);
-        stats.resent += u64::from(again);
-        stats.bytes_sent += fragment.data().len() as u64;
-        Some(fragment)
+        let again = fragments.track_sent(index, context.now);
+        self.stats.sent += u64::from(index == 0 && !again);
+        self.stats.resent += u64::from(again);
+        self.stats.bytes_sent += fragment_of(block, index, cost.fragment_bytes).len() as u64;
+        let fragment = Some(index as u16);
+        Some((Selected { prefix: Prefix::Id(mark as u16), message, mark, fragment }, bits))
+    }
+}
+
+impl Sending for Sender {
+    fn send(&mut self, submission: Submission) -> Result<Option<u32>, SendError> {
+        if self.queue.len() >= self.capacity {
+            return Err(SendError::Full { capacity: self.capacity });
+        }
+        let window_bytes = submission.message.window_bytes() as u32;
+        let submission = Some(submission);
+        let copies = Copies::default();
+        self.queue.push_back(Outgoing { submission, window_bytes, copies, owed: 0, fragments: None });
+        Ok(None)
+    }
+
+    /// Oldest first, and early copies after everything that must be sent. Messages that don't fit are skipped, so a
+    /// large one does not hold up small ones.
+    fn select(
+        &mut self,
+        context: &SendContext,
+        cost: Cost<'_>,
+        bits_left: usize,
+        selected: &mut Vec<Selected>,
+    ) -> usize {
+        let before = selected.len();
+        let mut filling = Filling { context, cost, bits_left, used: cost.entry, selected, stats: self.stats };
+        self.fill(&mut filling, false);
+        if self.owing > 0 {
+            self.fill(&mut filling, true);
+        }
+        self.stats = filling.stats;
+        if filling.selected.len() == before { 0 } else { filling.used }
+    }
+
+    fn next_bits(&mut self, context: &SendContext, cost: Cost<'_>) -> Option<usize> {
+        let resend = self.resend;
+        let (mut passed, mut bytes) = (0, 0);
+        let mut first = None;
+        for (mark, outgoing) in self.sendable(context.now) {
+            if outgoing.is_cut(cost) {
+                first = outgoing
+                    .next_fragment(context, cost, resend, usize::MAX)
+                    .map(|(_, bits)| cost.entry + bits);
+                if first.is_some() {
+                    break;
+                }
+                passed += 1;
+                bytes += outgoing.window_bytes as usize;
+                continue;
+            }
+            let due = outgoing.due(context, resend, false) || outgoing.due(context, resend, true);
+            if let Some(Submission { message, .. }) = outgoing.submission.as_ref().filter(|_| due) {
+                first = Some(cost.entry + cost.id(None, mark as u16) + cost.message(message));
+                break;
+            }
+            passed += 1;
+            bytes += outgoing.window_bytes as usize;
+        }
+        self.scan.messages += passed;
+        self.scan.bytes += bytes;
+        first
+    }
+
+    fn next_deadline(&self, timer: ResendTimer) -> Instant {
+        let mut bytes = self.unread_bytes;
+        let has_credit = |outgoing: &&Outgoing| {
+            bytes += outgoing.window_bytes as usize;
+            bytes <= self.window_bytes
+        };
+        let sendable = self.queue.iter().take(self.room()).take_while(has_credit);
+        let unacked = sendable.filter(|outgoing| outgoing.submission.is_some());
+        let due = unacked.map(|outgoing| outgoing.due_at(timer, self.resend));
+        due.min().unwrap_or(Instant::NEVER)
+    }
+
+    fn is_idle(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    fn handle_ack(&mut self, now: Instant, mark: u64) -> Option<u32> {
+        let notify = self.note_acked(now, mark);
+        self.pop_acked();
+        notify
+    }
+
+    fn handle_acks(&mut self, now: Instant, first: u64, count: u16, delivered: &mut dyn FnMut(u32)) {
+        let marks = first..first + u64::from(count);
+        marks.filter_map(|mark| self.note_acked(now, mark)).for_each(delivered);
+        self.pop_acked();
+    }
+
+    fn handle_lost(&mut self, mark: u64) -> Option<u32> {
+        if let Some(outgoing) = self.find(mark) {
+            outgoing.copies.handle_lost();
+        }
+        None
+    }
+
+    fn abandon_all(&mut self, lost: &mut dyn FnMut(u32)) {
+        let open = self.queue.drain(..).filter_map(|outgoing| outgoing.submission);
+        open.filter_map(|submission| submission.options.notify_tag()).for_each(lost);
+    }
+
+    fn stats(&self) -> ChannelStats {
+        ChannelStats { queued: self.queue.len(), ..self.stats }
     }
 }

@@ -1,4 +1,4 @@
-//! When what is reliable is sent again: a message, or a fragment of one.
+//! The timer of reliable messages and their fragments, which are sent again.
 
 use core::time::Duration;
 

@@ -9,7 +9,7 @@
 
 use super::draft::Set;
 use super::streams::Streams;
-use super::{Offer, SendContext};
+use super::{PacketDraft, SendContext};
 use crate::transport::protocol::Protocol;
 
 /// The part of each packet that strict streams leave while others have something due: one in this many.
@@ -49,7 +49,7 @@ impl Streams {
         context: &SendContext,
         protocol: &Protocol,
         room: usize,
-        offer: &mut Offer<'_, '_>,
+        offer: &mut PacketDraft<'_, '_>,
     ) -> usize {
         // Packets for a single large message take turns with the others, so that neither starves.
         if core::mem::take(&mut self.scheduler.large_due)
@@ -71,7 +71,7 @@ impl Streams {
         context: &SendContext,
         protocol: &Protocol,
         room: usize,
-        offer: &mut Offer<'_, '_>,
+        offer: &mut PacketDraft<'_, '_>,
     ) -> usize {
         if let Some(index) = self.busy.only().filter(|index| !self.lanes[*index].share.strict) {
             return self.fill_alone(index, (context, protocol), room, offer);
@@ -108,7 +108,7 @@ impl Streams {
         index: usize,
         context: (&SendContext, &Protocol),
         room: usize,
-        offer: &mut Offer<'_, '_>,
+        offer: &mut PacketDraft<'_, '_>,
     ) -> usize {
         let mut left = room;
         let due = self.lanes[index].need.is_some();
@@ -143,7 +143,7 @@ impl Streams {
         (context, protocol): (&SendContext, &Protocol),
         limit: usize,
         left: &mut usize,
-        offer: &mut Offer<'_, '_>,
+        offer: &mut PacketDraft<'_, '_>,
     ) -> usize {
         let context = (index, context, protocol.cost(index));
         self.lanes[index].select(context, limit, left, offer)
@@ -156,7 +156,7 @@ impl Streams {
         protocol: &Protocol,
         room: usize,
         left: &mut usize,
-        offer: &mut Offer<'_, '_>,
+        offer: &mut PacketDraft<'_, '_>,
     ) {
         let shared = *left;
         let mut passed_over = Set::default();
@@ -201,7 +201,7 @@ impl Streams {
         context: &SendContext,
         protocol: &Protocol,
         room: usize,
-        offer: &mut Offer<'_, '_>,
+        offer: &mut PacketDraft<'_, '_>,
     ) -> usize {
         let turn = self.scheduler.turn;
         self.scheduler.turn = turn.wrapping_add(1);

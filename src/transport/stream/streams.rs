@@ -3,22 +3,21 @@
 //! Promises: a stream that had nothing to send, to credit or to be read isn't visited again before something is given
 //! to it: most of many are idle in a tick, and far from the processor's cache.
 
-use super::draft::Set;
+use super::draft::{Draft, Set};
 use super::held::{HeldMemory, Pool};
-use super::reliable::Reliable;
+use super::reliable_receiver::Receiver;
+use super::reliable_sender::Sender;
 use super::unreliable::Unreliable;
-use super::{CreditMark, Fate, Offer, Receiving, ResendTimer, SendContext, Sending, Stream, WindowViolation};
+use super::{ChannelStats, CreditMark, PacketDraft, Receiving, ResendTimer, SendContext, Sending, Stream};
 use std::sync::Arc;
 
 use crate::store::prefetch;
 use crate::time::Instant;
-use crate::transport::candidates::{Attribute, Column, Wanted};
+use crate::transport::candidates::{Attribute, Column, ColumnRequest};
 use crate::transport::direct_tables::{DirectRoom, MAX_DIRECT_BYTES, Placed};
 use crate::transport::message::{Prefix, Received};
-use crate::transport::parts::{BlockFragment, BlockLimits, Desync};
-use crate::transport::protocol::{Cost, Protocol, Share};
-
-use super::ChannelStats;
+use crate::transport::parts::{BlockFragment, ChannelFault};
+use crate::transport::protocol::{Cost, Protocol, Share, YojimboChannel};
 
 /// As many streams as most games have.
 const PREFETCHED_LANES: usize = 4;
@@ -67,7 +66,7 @@ pub(crate) struct Streams {
     placed: Set,
     /// In which of its ticks, and how many bytes more may go there.
     direct_tick: u64,
-    direct_bytes: usize,
+    pub(crate) direct_bytes: usize,
 }
 
 impl Streams {
@@ -138,21 +137,21 @@ impl Streams {
     }
 
     /// The sending half of a reliable stream, like [`Streams::sending`]; None for other streams.
-    pub(crate) fn sending_reliable(&mut self, index: usize) -> Option<&mut Reliable> {
+    pub(crate) fn sending_reliable(&mut self, index: usize) -> Option<&mut Sender> {
         self.busy.insert(index);
         self.ticking.insert(index);
-        self.blocks(index)
+        self.lanes[index].stream.sender_mut()
     }
 
     /// Changes the receiving half of a reliable stream, like [`Streams::receive`]; None for other streams.
     pub(crate) fn receive_reliable<R>(
         &mut self,
         index: usize,
-        change: impl FnOnce(&mut Reliable) -> R,
+        change: impl FnOnce(&mut Receiver) -> R,
     ) -> Option<R> {
         self.unread.insert(index);
         self.crediting.insert(index);
-        self.change(index, |stream| stream.reliable_mut().map(change))
+        self.change(index, |stream| stream.receiver_mut().map(change))
     }
 
     /// Whether the message that came last needs the place of the oldest of those that were placed directly.
@@ -162,29 +161,40 @@ impl Streams {
 
     /// Whether what comes on a channel goes again until it is acked.
     pub(crate) fn is_reliable(&self, index: usize) -> bool {
-        matches!(self.lanes[index].stream, Stream::Reliable(_))
+        matches!(self.lanes[index].stream, Stream::Reliable { .. })
     }
 
-    /// A reliable stream, for sending fragments of its blocks; received ones go to [`Streams::handle_block`].
-    pub(crate) fn blocks(&mut self, index: usize) -> Option<&mut Reliable> {
-        self.lanes[index].stream.reliable_mut()
+    /// Selects the next fragment of the block that is due on this channel, if it fits; returns its bits, 0 for none.
+    pub(crate) fn select_block_fragment(
+        &mut self,
+        index: usize,
+        context: &SendContext,
+        (cost, bits_left): (Cost<'_>, usize),
+        draft: &mut Draft,
+    ) -> usize {
+        let sender = self.lanes[index].stream.sender_mut();
+        let selected = sender.and_then(|sender| sender.select_block_fragment(context, cost, bits_left));
+        let Some((fragment, bits)) = selected else { return 0 };
+        draft.of(index).push(fragment);
+        draft.chosen.insert(index);
+        bits
     }
 
     /// Takes a fragment of a block.
-    pub(crate) fn handle_block(
+    pub(crate) fn handle_block_fragment(
         &mut self,
         index: usize,
         fragment: BlockFragment,
-        limits: BlockLimits,
-    ) -> Result<(), Desync> {
+        limits: &YojimboChannel,
+    ) -> Result<(), ChannelFault> {
         self.unread.insert(index);
-        let handled = |reliable: &mut Reliable| reliable.handle_fragment(fragment, limits);
-        self.change(index, |stream| stream.reliable_mut().map(handled)).ok_or(Desync::Window)?
+        let handled = |receiver: &mut Receiver| receiver.handle_block_fragment(fragment, limits);
+        self.change(index, |stream| stream.receiver_mut().map(handled)).ok_or(ChannelFault::Window)?
     }
 
     /// Whether a message has room among those not yet taken. Without credit the peer can't know.
     pub(crate) fn has_room(&self, index: usize, prefix: Prefix) -> bool {
-        self.lanes[index].stream.reliable().is_none_or(|reliable| reliable.has_room(prefix))
+        self.lanes[index].stream.receiver().is_none_or(|receiver| receiver.has_room(prefix))
     }
 
     /// Has the memory fetched that a packet, either way, needs.
@@ -197,17 +207,12 @@ impl Streams {
     /// Whether a tick may find anything to send or to drop. If not, none does until something is sent or arrives, or a
     /// packet is lost.
     pub(crate) fn are_busy(&mut self) -> bool {
-        self.drop_idle();
-        !self.busy.is_empty()
-    }
-
-    /// Removes streams that have nothing to send, now or later.
-    fn drop_idle(&mut self) {
         for index in self.busy.iter() {
             if self.lanes[index].is_idle() {
                 self.busy.remove(index);
             }
         }
+        !self.busy.is_empty()
     }
 
     /// Whether nothing that was given to them can still get to the peer but what got there: see [`Sending::is_drained`].
@@ -222,9 +227,13 @@ impl Streams {
     }
 
     /// The tick's packets are out: messages that may not wait are dropped, and reported.
-    pub(crate) fn end_of_tick(&mut self, mut dropped: impl FnMut(usize, Fate)) {
+    pub(crate) fn end_of_tick(&mut self, mut dropped: impl FnMut(usize, u32)) {
         for index in self.ticking.iter() {
-            self.lanes[index].stream.end_of_tick(&mut |fate| dropped(index, fate));
+            match &mut self.lanes[index].stream {
+                Stream::Unreliable(unreliable) => unreliable.end_of_tick(&mut |tag| dropped(index, tag)),
+                Stream::Latest(latest) => latest.end_of_tick(),
+                _ => {}
+            }
             if self.lanes[index].is_idle() {
                 self.ticking.remove(index);
             }
@@ -232,57 +241,81 @@ impl Streams {
     }
 
     /// Calls [`Sending::abandon_all`] for each stream.
-    pub(crate) fn abandon_all(&mut self, mut lost: impl FnMut(usize, Fate)) {
+    pub(crate) fn abandon_all(&mut self, mut lost: impl FnMut(usize, u32)) {
         for (index, lane) in self.lanes.iter_mut().enumerate() {
             if let Some(sending) = lane.stream.sending_mut() {
-                sending.abandon_all(&mut |fate| lost(index, fate));
+                sending.abandon_all(&mut |tag| lost(index, tag));
             }
         }
     }
 
     /// How many unordered messages are queued.
     pub(crate) fn candidates(&self) -> usize {
-        self.lanes.iter().map(|lane| lane.stream.candidates()).sum()
+        let count = |lane: &Lane| match &lane.stream {
+            Stream::Unreliable(unreliable) => unreliable.candidates(),
+            Stream::Latest(latest) => latest.candidates(),
+            _ => 0,
+        };
+        self.lanes.iter().map(count).sum()
     }
 
-    /// Appends this attribute of each of them, stream by stream.
+    /// Appends this attribute of each of them, stream by stream and in queue order.
     pub(crate) fn describe(&self, now: Instant, slot: u32, attribute: Attribute, column: &mut Column) {
         for (channel, lane) in (0..).zip(&self.lanes) {
-            lane.stream.describe(&Wanted { attribute, now, slot, channel }, column);
+            let wanted = ColumnRequest { attribute, now, slot, channel };
+            match &lane.stream {
+                Stream::Unreliable(unreliable) => unreliable.describe(&wanted, column),
+                Stream::Latest(latest) => latest.describe(&wanted, column),
+                _ => {}
+            }
         }
     }
 
-    /// Sends them in the order of these scores: see [`Stream::prioritize`].
+    /// Sends them in the order of these scores, highest first within their stream, until the end of the tick: one for
+    /// each of [`Streams::candidates`], taken off the front.
     pub(crate) fn prioritize(&mut self, scores: &mut &[f32]) {
-        self.lanes.iter_mut().for_each(|lane| lane.stream.prioritize(scores));
+        for lane in &mut self.lanes {
+            match &mut lane.stream {
+                Stream::Unreliable(unreliable) => unreliable.prioritize(scores),
+                Stream::Latest(latest) => latest.prioritize(scores),
+                _ => {}
+            }
+        }
     }
 
     /// Counts of one stream since the beginning.
     pub(crate) fn stats(&self, index: usize) -> ChannelStats {
-        self.lanes[index].sending().map(Sending::stats).unwrap_or_default()
+        let lane = &self.lanes[index];
+        let stats = lane.sending().map(Sending::stats).unwrap_or_default();
+        let Some(receiver) = lane.stream.receiver() else { return stats };
+        ChannelStats { received: receiver.received, duplicates: receiver.duplicates, ..stats }
     }
 
     // --- receiving ---------------------------------------------------------------------------------------
 
-    /// Whether the windows allow a message of the peer: see [`Stream::check`].
+    /// Checks that the windows that both sides know allow a message of the peer: [`Receiving::handle`] refuses no
+    /// other. Asked for all messages of a packet before any is handed over, so that nothing of it is applied when one
+    /// is refused. `claimed`: how much the earlier messages of the packet add to the window's bytes; it adds its own.
     pub(crate) fn check(
         &self,
         index: usize,
         (prefix, arrival): (Prefix, u64),
         window_bytes: usize,
         claimed: &mut isize,
-    ) -> Result<(), WindowViolation> {
-        self.lanes[index].stream.check(prefix, arrival, window_bytes, claimed)
+    ) -> Result<(), ChannelFault> {
+        match &self.lanes[index].stream {
+            Stream::Reliable { receiver, .. } => receiver.check(prefix, arrival, window_bytes, claimed),
+            Stream::Chunks => Err(ChannelFault::Window),
+            _ => Ok(()),
+        }
     }
 
-    /// Whether the peer's credit is possible: see [`Reliable::check_credit`].
-    pub(crate) fn check_credit(
-        &self,
-        index: usize,
-        unread: u16,
-        arrival: u64,
-    ) -> Result<(), WindowViolation> {
-        self.lanes[index].stream.reliable().ok_or(WindowViolation)?.check_credit(unread, arrival)
+    /// Whether the peer's credit is possible: see [`Sender::check_credit`].
+    pub(crate) fn check_credit(&self, index: usize, unread: u16, arrival: u64) -> Result<(), ChannelFault> {
+        match &self.lanes[index].stream {
+            Stream::Reliable { sender, .. } => sender.check_credit(unread, arrival),
+            _ => Err(ChannelFault::Window),
+        }
     }
 
     /// Messages may be placed directly in this tick.
@@ -300,22 +333,20 @@ impl Streams {
 
     /// The room for messages of a packet that are placed directly, without waiting in a stream.
     pub(crate) fn direct_room(&self, index: usize, arrival: u64) -> DirectRoom {
-        self.lanes[index].stream.direct_room(arrival)
+        match &self.lanes[index].stream {
+            Stream::Reliable { receiver, .. } => receiver.direct_room(arrival),
+            Stream::Unreliable(unreliable) => unreliable.direct_room(arrival),
+            _ => DirectRoom::default(),
+        }
     }
 
-    /// The bytes that may still be placed directly.
-    pub(crate) fn direct_bytes(&self) -> usize {
-        self.direct_bytes
-    }
-
-    /// Subtracts the bytes of messages that were placed directly.
-    pub(crate) fn take_direct_bytes(&mut self, bytes: usize) {
-        self.direct_bytes = self.direct_bytes.saturating_sub(bytes);
-    }
-
-    /// Refuses messages of a packet that may not be placed: see [`Stream::check_placed`].
-    pub(crate) fn check_placed(&self, placed: &Placed) -> Result<(), WindowViolation> {
-        self.lanes[usize::from(placed.channel)].stream.check_placed(placed)
+    /// Refuses messages of a packet that may not be placed, like [`Streams::check`]: asked where a packet has fragments.
+    pub(crate) fn check_placed(&self, placed: &Placed) -> Result<(), ChannelFault> {
+        match &self.lanes[usize::from(placed.channel)].stream {
+            Stream::Reliable { receiver, .. } => receiver.check_placed(placed),
+            Stream::Chunks => Err(ChannelFault::Window),
+            _ => Ok(()),
+        }
     }
 
     /// These messages of a packet were placed.
@@ -326,7 +357,11 @@ impl Streams {
             // It must be told when they are read.
             self.unread.insert(index);
         }
-        self.change(index, |stream| stream.note_placed(arrival, placed));
+        self.change(index, |stream| match stream {
+            Stream::Reliable { receiver, .. } => receiver.note_placed(arrival, placed),
+            Stream::Unreliable(unreliable) => unreliable.note_placed(arrival, placed),
+            _ => {}
+        });
     }
 
     /// Whether a message waits for the application.
@@ -351,7 +386,7 @@ impl Streams {
     /// The credit that the next packet should carry, by stream.
     pub(crate) fn credits_due(&mut self, mut due: impl FnMut(u8, CreditMark)) {
         for index in self.crediting.iter() {
-            match self.lanes[index].stream.reliable().and_then(Reliable::credit_due) {
+            match self.lanes[index].stream.receiver().and_then(Receiver::credit_due) {
                 // At most 64.
                 Some(mark) => due(index as u8, mark),
                 None => self.crediting.remove(index),
@@ -361,7 +396,7 @@ impl Streams {
 
     /// Whether the application's next message comes after this one, which is not here yet.
     pub(crate) fn awaits(&self, index: usize, prefix: Prefix) -> bool {
-        self.lanes[index].stream.reliable().is_some_and(|reliable| reliable.awaits(prefix))
+        self.lanes[index].stream.receiver().is_some_and(|receiver| receiver.awaits(prefix))
     }
 }
 
@@ -390,7 +425,7 @@ impl Lane {
         context: (usize, &SendContext, Cost<'_>),
         limit: usize,
         left: &mut usize,
-        offer: &mut Offer<'_, '_>,
+        offer: &mut PacketDraft<'_, '_>,
     ) -> usize {
         let (index, send_context, cost) = context;
         let limit = limit.min(*left);

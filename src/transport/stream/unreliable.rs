@@ -10,11 +10,11 @@ use std::collections::VecDeque;
 use super::receive_queue::ReceiveQueue;
 use super::waiting::Waiting;
 use super::{
-    ChannelStats, Fate, Offer, Prefix, Receiving, ResendTimer, Selected, SendContext, SendError, Sending,
-    Submission, WindowViolation,
+    ChannelFault, ChannelStats, PacketDraft, Prefix, Receiving, ResendTimer, Selected, SendContext,
+    SendError, Sending, Submission,
 };
 use crate::time::Instant;
-use crate::transport::candidates::{Candidate, Column, Wanted};
+use crate::transport::candidates::{Candidate, Column, ColumnRequest};
 use crate::transport::direct_tables::{DirectRoom, Placed};
 use crate::transport::message::{Message, Received, SendOptions};
 use crate::transport::protocol::Cost;
@@ -31,7 +31,7 @@ pub(super) struct Unreliable {
     /// Sequenced channels: the newest packet a message came in.
     newest: Option<u64>,
     sequenced: bool,
-    /// A feature above has something to write, and wants room for at least this many bits: see [`external`](super::external).
+    /// A feature above has something to write, and wants room for at least this many bits: see [`Fill`](super::Fill).
     wanted: Option<usize>,
     /// Messages in flight, by mark from the oldest, with their notifications.
     in_flight: VecDeque<Option<InFlight>>,
@@ -42,7 +42,7 @@ pub(super) struct Unreliable {
 #[derive(Debug)]
 struct InFlight {
     submitted: Instant,
-    fate: Fate,
+    notify: Option<u32>,
 }
 
 /// Messages in flight that are remembered; more get no notification.
@@ -76,7 +76,7 @@ impl Unreliable {
         (channel, context, cost): (usize, &SendContext, Cost<'_>),
         bits_left: usize,
         used: usize,
-        offer: &mut Offer<'_, '_>,
+        offer: &mut PacketDraft<'_, '_>,
     ) -> usize {
         let mut used = used;
         let Some(fill) = &mut offer.fill else { return used };
@@ -117,7 +117,8 @@ impl Unreliable {
             self.in_flight.pop_front();
             self.first_mark += 1;
         }
-        self.in_flight.push_back(Some(InFlight { submitted: submission.at, fate: submission.fate() }));
+        let notify = submission.options.notify_tag();
+        self.in_flight.push_back(Some(InFlight { submitted: submission.at, notify }));
         self.first_mark + self.in_flight.len() as u64 - 1
     }
 
@@ -133,12 +134,12 @@ impl Unreliable {
 }
 
 impl Sending for Unreliable {
-    fn send(&mut self, submission: Submission) -> Result<Fate, SendError> {
+    fn send(&mut self, submission: Submission) -> Result<Option<u32>, SendError> {
         if self.waiting.len() >= self.capacity {
             return Err(SendError::TickFull { capacity: self.capacity });
         }
         self.waiting.push(submission);
-        Ok(Fate::Open)
+        Ok(None)
     }
 
     fn select(
@@ -189,21 +190,22 @@ impl Sending for Unreliable {
         self.waiting.is_empty() && self.in_flight.is_empty()
     }
 
-    fn handle_ack(&mut self, now: Instant, mark: u64) -> Fate {
-        let Some(taken) = self.take_in_flight(mark) else { return Fate::Open };
+    fn handle_ack(&mut self, now: Instant, mark: u64) -> Option<u32> {
+        let taken = self.take_in_flight(mark)?;
         self.stats.count_delivered(now - taken.submitted);
-        taken.fate
+        taken.notify
     }
 
-    fn handle_lost(&mut self, mark: u64) -> Fate {
-        let Some(taken) = self.take_in_flight(mark) else { return Fate::Open };
+    fn handle_lost(&mut self, mark: u64) -> Option<u32> {
+        let taken = self.take_in_flight(mark)?;
         self.stats.lost += 1;
-        taken.fate
+        taken.notify
     }
 
-    fn abandon_all(&mut self, lost: &mut dyn FnMut(Fate)) {
-        self.in_flight.drain(..).flatten().for_each(|in_flight| lost(in_flight.fate));
-        self.waiting.drain().for_each(|submission| lost(submission.fate()));
+    fn abandon_all(&mut self, lost: &mut dyn FnMut(u32)) {
+        let in_flight = self.in_flight.drain(..).flatten().filter_map(|in_flight| in_flight.notify);
+        let waiting = self.waiting.drain().filter_map(|submission| submission.options.notify_tag());
+        in_flight.chain(waiting).for_each(lost);
     }
 
     fn stats(&self) -> ChannelStats {
@@ -217,7 +219,7 @@ impl Receiving for Unreliable {
         _: Prefix,
         arrival: u64,
         message: Received,
-    ) -> Result<Option<Received>, WindowViolation> {
+    ) -> Result<Option<Received>, ChannelFault> {
         if self.sequenced && self.newest.is_some_and(|newest| arrival < newest) {
             self.stats.duplicates += 1;
             return Ok(Some(message));
@@ -249,9 +251,10 @@ impl Receiving for Unreliable {
 
 impl Unreliable {
     /// Drops the messages that found no room in the tick's packets, and reports them.
-    pub(crate) fn end_of_tick(&mut self, dropped: &mut dyn FnMut(Fate)) {
+    pub(crate) fn end_of_tick(&mut self, dropped: &mut dyn FnMut(u32)) {
         self.stats.dropped += self.waiting.len() as u64;
-        self.waiting.drain().for_each(|submission| dropped(submission.fate()));
+        let waiting = self.waiting.drain();
+        waiting.filter_map(|submission| submission.options.notify_tag()).for_each(dropped);
     }
 
     /// How many unordered messages are queued.
@@ -260,7 +263,7 @@ impl Unreliable {
     }
 
     /// Appends the wanted attribute of each of them, in queue order.
-    pub(crate) fn describe(&self, wanted: &Wanted, column: &mut Column) {
+    pub(crate) fn describe(&self, wanted: &ColumnRequest, column: &mut Column) {
         if !self.sequenced {
             column.extend(wanted, self.waiting.iter().map(Candidate::of));
         }

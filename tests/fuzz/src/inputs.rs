@@ -117,7 +117,7 @@ impl Scene {
     /// A frame of the client.
     fn play(&mut self, sees: bool, presses: bool) {
         if sees {
-            self.player.see(u64::from(self.time.tick) << 8 | 3);
+            self.player.see(f64::from(self.time.tick) + 3.0 / 256.0);
         }
         let mut writer = BitWriter::new();
         self.number += 1;

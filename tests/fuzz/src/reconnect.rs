@@ -1,7 +1,7 @@
 //! When a client dials again: whatever ends, and whenever the game answers. It gives up once and for good, asks for one token
 //! at a time, and keeps to its delays.
 
-use tickwire::endpoint::{DisconnectReason, ReconnectConfig, Reconnector, TokenAnswer};
+use tickwire::endpoint::{ConnectionEnd, DisconnectReason, ReconnectConfig, Reconnector, TokenAnswer};
 use tickwire::time::{Duration, Instant};
 
 use super::input::Input;
@@ -39,8 +39,9 @@ pub fn run(data: &[u8]) {
             0 => client.note_connected(now),
             1 | 2 => {
                 let (reason, is_passing) = REASONS[usize::from(op >> 3) % REASONS.len()];
-                last = Some((reason, None));
-                let attempt = client.note_end(now, (reason, None));
+                let end = ConnectionEnd { reason, detail: None };
+                last = Some(end.clone());
+                let attempt = client.note_end(now, end);
                 assert!(attempt.is_none() || is_passing && !was_over, "{reason:?} is meant");
                 is_asking = false;
                 check(&config, attempt);
@@ -66,7 +67,7 @@ pub fn run(data: &[u8]) {
             7 if op >> 3 == 30 => {
                 let reason = DisconnectReason::ServerClosed;
                 if client.end(reason) {
-                    last = Some((reason, None));
+                    last = Some(ConnectionEnd { reason, detail: None });
                 }
                 assert!(client.is_over());
             }

@@ -130,7 +130,8 @@ impl<const SERVERS: usize, const RIVALRY: u8, const CONNECTED: bool> Session<SER
             let drops = |server: &Server| server.counters().iter().map(|(_, count)| count).sum::<u64>();
             let (before, held) = (drops(&self.server), self.ours().is_some());
             let unix = UnixSeconds(START.0 + self.now.as_nanos() / 1_000_000_000);
-            let received = self.server.handle_datagram(self.now, unix, address(CLIENT), &mut bytes, &mut out);
+            let received =
+                self.server.handle_datagram(self.now, unix, address(CLIENT), &mut bytes, &mut out, drop);
             assert!(!matches!(received, Received::Payload { .. }), "nobody sent one");
             self.confirmed |= held && matches!(kind, 4 | 5) && drops(&self.server) == before;
         }
@@ -147,7 +148,7 @@ impl<const SERVERS: usize, const RIVALRY: u8, const CONNECTED: bool> Session<SER
     fn hand(&mut self, from: u8, mut datagram: Vec<u8>) -> Vec<Vec<u8>> {
         let unix = UnixSeconds(START.0 + self.now.as_nanos() / 1_000_000_000);
         let mut out = Datagrams::new();
-        self.server.handle_datagram(self.now, unix, address(from), &mut datagram, &mut out);
+        self.server.handle_datagram(self.now, unix, address(from), &mut datagram, &mut out, drop);
         self.look();
         out.iter().map(|(_, bytes)| bytes.to_vec()).collect()
     }
@@ -309,7 +310,14 @@ impl<const SERVERS: usize, const RIVALRY: u8, const CONNECTED: bool> Machine
                 for _ in 0..2 {
                     for (_, bytes) in out.iter() {
                         let mut bytes = bytes.to_vec();
-                        self.server.handle_datagram(self.now, unix, address(RIVAL), &mut bytes, &mut answers);
+                        self.server.handle_datagram(
+                            self.now,
+                            unix,
+                            address(RIVAL),
+                            &mut bytes,
+                            &mut answers,
+                            drop,
+                        );
                     }
                     out.clear();
                     for (_, bytes) in answers.iter() {

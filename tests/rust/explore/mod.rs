@@ -93,7 +93,7 @@ impl<A: Debug> Drop for Guard<'_, A> {
 fn small_windows() -> ConnectionConfig {
     let mut config = ConnectionConfig::default();
     let acks = &mut config.packets.acks;
-    (acks.sent_window, acks.received_window, acks.max_window) = (32, 32, 32);
+    (acks.sent_window, acks.received_window, acks.max_window) = (32, 32, None);
     config.packets.reassembly.window = 4;
     config
 }

@@ -5,7 +5,7 @@ use core::net::SocketAddr;
 use super::world::*;
 use tickwire::netcode::{
     Client, ClientConfig, ClientDisconnect, ClientEvent, ClientState, ConnectToken, DropReason,
-    MAX_NOTE_BYTES, Refusal, ServerConfig, Spoken, hash_address,
+    MAX_NOTE_BYTES, Refusal, ServerConfig, UpperProtocol, hash_address,
 };
 use tickwire::store::Datagrams;
 use tickwire::time::{Duration, Instant};
@@ -64,8 +64,8 @@ fn speaking(hash: u64) -> ConnectToken {
     token_known_as(4, &names)
 }
 
-fn spoken() -> Option<Spoken> {
-    Some(Spoken { hash: 7, note: vec![9; 2000] })
+fn upper_protocol() -> Option<UpperProtocol> {
+    Some(UpperProtocol { hash: 7, note: vec![9; 2000] })
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn development_tells_who_speaks_something_else_in_less_than_half_of_what_was_sen
         (other_id, Refusal::ProtocolId(PROTOCOL), DropReason::WrongProtocol),
     ];
     for (token, refusal, reason) in refused {
-        let mut world = World::with(ServerConfig { spoken: spoken(), ..explaining() });
+        let mut world = World::with(ServerConfig { upper_protocol: upper_protocol(), ..explaining() });
         let (mut client, request) = request(token);
         let answers = world.inject(client_address(0), &request);
         assert_eq!(world.dropped(reason), 1);
@@ -90,8 +90,8 @@ fn development_tells_who_speaks_something_else_in_less_than_half_of_what_was_sen
 
 #[test]
 fn who_speaks_the_same_or_does_not_say_is_let_in_and_production_does_not_look() {
-    let development = ServerConfig { spoken: spoken(), ..explaining() };
-    let production = ServerConfig { spoken: spoken(), ..config(1) };
+    let development = ServerConfig { upper_protocol: upper_protocol(), ..explaining() };
+    let production = ServerConfig { upper_protocol: upper_protocol(), ..config(1) };
     let plain = token(4, |_| ());
     for (config, token) in
         [(development.clone(), speaking(7)), (development, plain), (production, speaking(8))]

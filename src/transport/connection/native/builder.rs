@@ -4,17 +4,17 @@
 use crate::store::List;
 use crate::time::{Duration, Instant};
 use crate::transport::chunks::Chunks;
-use crate::transport::connection::conversation::{Contents, Conversation, Planned};
+use crate::transport::connection::conversation::{Contents, Conversation, PacketPlan};
 use crate::transport::connection::ledger::Ledger;
-use crate::transport::connection::record::{Carried, runs};
+use crate::transport::connection::record::{PacketContent, runs};
 use crate::transport::connection::scratch::Memory;
 use crate::transport::framing::{CloseReason, native};
 use crate::transport::ledger::{Notification, Reported};
 use crate::transport::packet::numbered;
 use crate::transport::peer_clock::ReceiveTime;
 use crate::transport::protocol::Protocol;
-use crate::transport::stream::external::Fill;
-use crate::transport::stream::{Offer, SendContext, Streams};
+use crate::transport::stream::Fill;
+use crate::transport::stream::{PacketDraft, SendContext, Streams};
 use crate::wire::BitWriter;
 
 /// A packet while it is composed, in the scratch memory.
@@ -57,9 +57,9 @@ impl<'c> Builder<'c> {
         control.hello = (!ledger.hello_acked).then(|| protocol.hash());
         control.close = None;
         control.detail = None;
-        control.ack_delay = ledger.newest_at().map(|at| now - at);
+        control.ack_delay = ledger.newest_at.map(|at| now - at);
         // For the peer's chunks.
-        let clocked = ledger.newest_at().filter(|_| protocol.chunk_channel().is_some());
+        let clocked = ledger.newest_at.filter(|_| protocol.chunk_channel().is_some());
         control.received_at = clocked.map(ReceiveTime::at);
         control.ranges.clear();
         control.credits.clear();
@@ -135,10 +135,10 @@ impl<'c> Builder<'c> {
             }
         }
         let Memory { draft, writer, .. } = &mut *self.memory;
-        let mut offer = Offer { fill, draft, writer };
+        let mut offer = PacketDraft { fill, draft, writer };
         self.message_bits = self.streams.fill(context, self.protocol, room, &mut offer);
         for (channel, tag) in draft.refused.drain(..) {
-            self.ledger.notifications.push(Some(Notification { channel, tag, delivered: false }));
+            self.ledger.notifications.push(Notification { channel, tag, delivered: false });
         }
         self.message_bits > 0
     }
@@ -156,20 +156,20 @@ impl<'c> Builder<'c> {
     }
 
     /// Ends the packet, and records its contents.
-    pub(super) fn finish(self) -> Planned {
+    pub(super) fn finish(self) -> PacketPlan {
         let fits = self.control_bits() + self.message_bits <= self.datagram_bits;
         let Memory { draft, control, credits, chunk, reported, .. } = self.memory;
         let mut carried = List::default();
         let is_open = control.close.is_none();
         if is_open {
             let mut carry = |what| self.ledger.carried.push(&mut carried, what);
-            credits.iter().for_each(|&(channel, mark)| carry(Carried::Credit { channel, mark }));
-            chunk.carried.drain(..).for_each(|chunk| carry(Carried::Chunk(chunk)));
+            credits.iter().for_each(|&(channel, mark)| carry(PacketContent::Credit { channel, mark }));
+            chunk.carried.drain(..).for_each(|chunk| carry(PacketContent::Chunk(chunk)));
             for (channel, selected) in draft.iter() {
                 runs(channel as u8, selected).for_each(&mut carry);
             }
         }
-        Planned {
+        PacketPlan {
             fits,
             hello: control.hello.is_some(),
             messages: is_open && !draft.is_empty(),

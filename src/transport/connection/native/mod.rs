@@ -6,7 +6,7 @@ mod slices;
 
 use self::builder::Builder;
 use super::End;
-use super::conversation::{Conversation, Planned};
+use super::conversation::{Conversation, PacketPlan};
 use super::framing::{Framing, GRAIN};
 use crate::store::Packets;
 use crate::time::Instant;
@@ -14,8 +14,8 @@ use crate::transport::ack_endpoint::Incoming;
 use crate::transport::direct_tables::DirectTables;
 use crate::transport::framing::CloseReason;
 use crate::transport::outlet::Outlet;
+use crate::transport::stream::Fill;
 use crate::transport::stream::SendContext;
-use crate::transport::stream::external::Fill;
 
 /// The framing of `STANDARD.md`. It has no state of its own, so it takes no memory.
 #[derive(Debug, Default)]
@@ -146,7 +146,7 @@ fn transmit_keep_alive(parts: &mut Conversation, now: Instant, out: &mut dyn Out
 }
 
 /// Sends a packet with all control sections.
-fn send(parts: &mut Conversation, now: Instant, planned: Planned, out: &mut dyn Outlet) {
+fn send(parts: &mut Conversation, now: Instant, planned: PacketPlan, out: &mut dyn Outlet) {
     if !planned.owes_ranges {
         parts.ledger.pending_ack.clear();
     }

@@ -5,7 +5,6 @@ use crate::time::Instant;
 use crate::transport::ack_endpoint::Incoming;
 use crate::transport::congestion::RoundTrip;
 use crate::transport::connection::conversation::Conversation;
-use crate::transport::connection::record::notification;
 use crate::transport::connection::scratch::Memory;
 use crate::transport::connection::{End, Violation};
 use crate::transport::direct_tables::{Destination, DirectTables};
@@ -13,11 +12,12 @@ use crate::transport::framing::Refusal;
 use crate::transport::framing::native::{
     self, MAX_PACKET_MEMORY, Packet, PacketMessage, ReadContext, read_body,
 };
+use crate::transport::ledger::Notification;
 use crate::transport::ledger::acks::RttSampling;
 use crate::transport::message::{Bodies, Prefix};
-use crate::transport::parts::FragmentFault;
+use crate::transport::parts::ChannelFault;
 use crate::transport::protocol::Protocol;
-use crate::transport::stream::{Streams, WindowViolation};
+use crate::transport::stream::Streams;
 
 /// How much of a packet's memory is kept for the next one: enough for games, so that a peer can't make each
 /// connection hold the maximum.
@@ -101,7 +101,7 @@ fn read(
 ) -> Judgement {
     let Memory { packet, bodies, .. } = parts.scratch.get();
     let room = |channel| parts.streams.direct_room(channel, context.sequence);
-    let bytes = parts.streams.direct_bytes();
+    let bytes = parts.streams.direct_bytes;
     let destination = tables.map(|tables| Destination { tables, room: &room, bytes });
     match native::read(payload, &parts.protocol, *context, packet, bodies, destination) {
         Ok(()) if has_memory(&parts.streams, packet, None) => Judgement::Accept,
@@ -150,10 +150,10 @@ fn assemble(
     let fragments = core::mem::take(&mut packet.fragments);
     for fragment in &fragments {
         let data = &packet.fragment_bytes[fragment.bytes.clone()];
-        let handled = streams.receive_reliable(fragment.channel.into(), |reliable| {
-            reliable.handle_message_fragment(fragment, data, context.sequence)
+        let handled = streams.receive_reliable(fragment.channel.into(), |receiver| {
+            receiver.handle_message_fragment(fragment, data, context.sequence)
         });
-        let whole = handled.ok_or(FragmentFault::Window)??;
+        let whole = handled.ok_or(ChannelFault::Window)??;
         let Some(body) = whole else { continue };
         let prefix = Prefix::Id(fragment.id);
         // Checked before reading, because an unacked packet may come again and again.
@@ -187,7 +187,7 @@ fn has_memory(streams: &Streams, packet: &Packet, completed: Option<(u8, Prefix)
 }
 
 /// Checks that the windows allow everything in the packet, before anything of it is applied.
-fn check_windows(parts: &mut Conversation, arrival: u64) -> Result<(), WindowViolation> {
+fn check_windows(parts: &mut Conversation, arrival: u64) -> Result<(), ChannelFault> {
     let Packet { control, messages, placed, fragments, .. } = &parts.scratch.get().packet;
     for (channel, unread) in control.credits.iter().filter(|_| !parts.inbound.is_replayed) {
         parts.streams.check_credit((*channel).into(), *unread, arrival)?;
@@ -253,12 +253,12 @@ fn note_pending_ack(parts: &mut Conversation, now: Instant) {
 }
 
 /// Hands the packet's credit to the streams.
-fn apply_credits(parts: &mut Conversation, now: Instant, arrival: u64) -> Result<(), WindowViolation> {
+fn apply_credits(parts: &mut Conversation, now: Instant, arrival: u64) -> Result<(), ChannelFault> {
     for (channel, unread) in parts.scratch.get().packet.control.credits.drain(..) {
         let notifications = &mut parts.ledger.notifications;
-        let mut delivered = |fate| notifications.push(notification(channel, fate, true));
-        let Some(reliable) = parts.streams.sending_reliable(channel.into()) else { continue };
-        let credited = reliable.handle_credit(now, unread, arrival, &mut delivered);
+        let mut delivered = |tag| notifications.push(Notification { channel, tag, delivered: true });
+        let Some(sender) = parts.streams.sending_reliable(channel.into()) else { continue };
+        let credited = sender.handle_credit(now, unread, arrival, &mut delivered);
         if !parts.inbound.is_replayed {
             credited?;
         }
@@ -271,10 +271,11 @@ fn apply_messages(
     parts: &mut Conversation,
     arrival: u64,
     mut tables: Option<&mut dyn DirectTables>,
-) -> Result<(), WindowViolation> {
+) -> Result<(), ChannelFault> {
     let Memory { packet, bodies, .. } = parts.scratch.get();
     let Packet { messages, placed, placed_memory, .. } = packet;
-    parts.streams.take_direct_bytes(core::mem::take(placed_memory));
+    let direct_bytes = &mut parts.streams.direct_bytes;
+    *direct_bytes = direct_bytes.saturating_sub(core::mem::take(placed_memory));
     for placed in placed.drain(..) {
         parts.streams.note_placed(arrival, &placed);
     }
@@ -303,13 +304,4 @@ fn free(memory: &mut Memory) {
     fragment_bytes.shrink_to(KEPT_ROW_BYTES);
     bodies.scratch.clear();
     bodies.scratch.shrink_to(KEPT_ROW_BYTES);
-}
-
-impl From<FragmentFault> for End {
-    fn from(fault: FragmentFault) -> Self {
-        End::Violation(match fault {
-            FragmentFault::Window => Violation::Window,
-            FragmentFault::Differs => Violation::Fragments,
-        })
-    }
 }

@@ -24,10 +24,8 @@ use crate::transport::framing::yojimbo::{self, Item};
 use crate::transport::ledger::acks::RttSampling;
 use crate::transport::message::Prefix;
 use crate::transport::outlet::Outlet;
-use crate::transport::parts::{Desync, Fragment};
 use crate::transport::protocol::Protocol;
-use crate::transport::stream::WindowViolation;
-use crate::transport::stream::external::Fill;
+use crate::transport::stream::Fill;
 use std::sync::Arc;
 
 /// Bytes of packets that are held unread; beyond them they are dropped, and not acked.
@@ -51,15 +49,13 @@ pub(super) struct Yojimbo {
     /// How many packets may go out beyond one a tick. The peer acks 32 at a time, in the packets that it sends, so each of
     /// these allows some more.
     allowed: u32,
-    /// Fragments of the packet being composed, by channel.
-    fragments: Vec<(usize, Fragment)>,
     items: Vec<Item>,
-    held: UnreadPackets,
+    held: HeldPackets,
 }
 
 /// Packets that were acked, for the layer that can read them.
 #[derive(Debug, Default)]
-pub(super) struct UnreadPackets {
+pub(super) struct HeldPackets {
     packets: Vec<HeldPacket>,
     bytes: usize,
     /// Packets that were held are being read.
@@ -74,23 +70,23 @@ struct HeldPacket {
 
 /// Packets that were acked and not read.
 #[derive(Debug)]
-pub struct Unread {
+pub struct UnreadPackets {
     protocol: Arc<Protocol>,
     packets: Vec<HeldPacket>,
 }
 
 /// The contents of packets in order, until one that is refused.
 #[derive(Debug)]
-pub struct Read {
+pub struct ReadPackets {
     packets: Vec<Vec<Item>>,
     fault: Option<Fault>,
 }
 
-impl Unread {
+impl UnreadPackets {
     /// Reads them. `extent` finds the end of a body that only its own code can read: of this message type, in these
     /// bytes, from this bit on; or why it is refused.
-    pub fn read(self, mut extent: impl FnMut(u16, &[u8], usize) -> Result<usize, String>) -> Read {
-        let mut read = Read { packets: Vec::new(), fault: None };
+    pub fn read(self, mut extent: impl FnMut(u16, &[u8], usize) -> Result<usize, String>) -> ReadPackets {
+        let mut read = ReadPackets { packets: Vec::new(), fault: None };
         for HeldPacket { context, payload } in self.packets {
             let mut items = Vec::new();
             match yojimbo::read(&payload, &self.protocol, context, &mut extent, &mut items) {
@@ -105,7 +101,7 @@ impl Unread {
     }
 }
 
-impl UnreadPackets {
+impl HeldPackets {
     /// Whether there are packets to read, or their contents are still to come.
     fn has_unread(&self) -> bool {
         self.is_being_read || !self.packets.is_empty()
@@ -113,7 +109,7 @@ impl UnreadPackets {
 
     /// Drops the packets and their contents, which will never be read.
     pub(super) fn clear(&mut self) {
-        *self = UnreadPackets::default();
+        *self = HeldPackets::default();
     }
 
     /// Holds a packet; false if there is no memory for it.
@@ -189,11 +185,11 @@ impl Framing for Yojimbo {
         apply(parts, &mut self.items).map(|()| true)
     }
 
-    fn held(&self) -> Option<&UnreadPackets> {
+    fn held(&self) -> Option<&HeldPackets> {
         Some(&self.held)
     }
 
-    fn held_mut(&mut self) -> Option<&mut UnreadPackets> {
+    fn held_mut(&mut self) -> Option<&mut HeldPackets> {
         Some(&mut self.held)
     }
 }
@@ -229,8 +225,7 @@ fn apply(parts: &mut Conversation, items: &mut Vec<Item>) -> Result<(), End> {
         // Without credit there is no bound of bytes.
         let (place, bytes) = ((message.prefix, 0), message.received.window_bytes);
         let checked = parts.streams.check(message.channel.into(), place, bytes, &mut 0);
-        let desync = |_| Fault::Desync { channel: message.channel, desync: Desync::Window };
-        checked.map_err(desync)?;
+        checked.map_err(|fault| Fault::desync(message.channel, fault))?;
     }
     for item in items.drain(..) {
         let (channel, applied) = match item {
@@ -242,30 +237,30 @@ fn apply(parts: &mut Conversation, items: &mut Vec<Item>) -> Result<(), End> {
                 let spares = &mut parts.scratch.get().bodies.spares;
                 let applied =
                     applied.map(|dropped| dropped.into_iter().for_each(|it| spares.reclaim(it.body)));
-                (message.channel, applied.map_err(|WindowViolation| Desync::Window))
+                (message.channel, applied)
             }
             Item::Fragment { channel, fragment } => {
-                let limits = yojimbo::block_limits(&parts.protocol, channel.into());
-                (channel, parts.streams.handle_block(channel.into(), fragment, limits))
+                let limits = parts.protocol.yojimbo_channel(channel.into());
+                (channel, parts.streams.handle_block_fragment(channel.into(), fragment, &limits))
             }
         };
-        applied.map_err(|desync| Fault::Desync { channel, desync })?;
+        applied.map_err(|fault| Fault::desync(channel, fault))?;
     }
     Ok(())
 }
 
 impl Connection {
     /// Takes the packets that the core can't read, if there are any; call [`Connection::handle_read`] afterwards.
-    pub fn take_unread(&mut self) -> Option<Unread> {
+    pub fn take_unread(&mut self) -> Option<UnreadPackets> {
         let held = self.framing.held_mut().filter(|held| !held.packets.is_empty())?;
         let packets = core::mem::take(held).packets;
         held.is_being_read = true;
-        Some(Unread { protocol: self.parts.protocol.clone(), packets })
+        Some(UnreadPackets { protocol: self.parts.protocol.clone(), packets })
     }
 
     /// Whether there are such packets, or their contents are still to come.
     pub(crate) fn has_unread(&self) -> bool {
-        self.framing.held().is_some_and(UnreadPackets::has_unread)
+        self.framing.held().is_some_and(HeldPackets::has_unread)
     }
 
     /// Takes their contents. `take` is called after each packet, to take its messages before the next one's need
@@ -274,7 +269,7 @@ impl Connection {
     /// # Errors
     ///
     /// The conversation is over, and why.
-    pub fn handle_read(&mut self, read: Read, mut take: impl FnMut(&mut Self)) -> Result<(), End> {
+    pub fn handle_read(&mut self, read: ReadPackets, mut take: impl FnMut(&mut Self)) -> Result<(), End> {
         let Some(held) = self.framing.held_mut() else { return Ok(()) };
         held.is_being_read = false;
         for mut items in read.packets {

@@ -11,16 +11,7 @@ mod read;
 mod vectors;
 mod write;
 
-pub use fault::{BodyFault, Fault, FaultKind, PacketFault};
+pub use fault::{Fault, FaultKind};
 pub use read::Extent;
 pub(crate) use read::{Item, read, read_alone};
-pub(crate) use write::{Entry, header_bits, write};
-
-use crate::transport::parts::BlockLimits;
-use crate::transport::protocol::Protocol;
-
-/// The bounds of a channel's blocks.
-pub(crate) fn block_limits(protocol: &Protocol, channel: usize) -> BlockLimits {
-    let settings = protocol.yojimbo_channel(channel);
-    BlockLimits { fragment_bytes: settings.block_fragment_bytes, max_bytes: settings.max_block_bytes }
-}
+pub(crate) use write::{header_bits, write};

@@ -1,6 +1,6 @@
 //! Reading: `YOJIMBO.md`, "Packet" and "What is refused".
 
-use super::{BodyFault, Fault, PacketFault};
+use super::Fault;
 use crate::store::SmallBytes;
 use crate::time::Instant;
 use crate::transport::framing::native::{PacketMessage, ReadContext};
@@ -21,6 +21,31 @@ pub(crate) enum Item {
 /// Or why it is refused.
 pub type Extent<'a> = &'a mut dyn FnMut(u16, &[u8], usize) -> Result<usize, String>;
 
+/// A fault of a message's body.
+enum BodyFault {
+    Bits(ReadError),
+    /// The error of its own code.
+    Own(String),
+}
+
+impl From<ReadError> for BodyFault {
+    fn from(error: ReadError) -> Self {
+        BodyFault::Bits(error)
+    }
+}
+
+impl BodyFault {
+    /// The fault of a message on a channel.
+    fn on(self, channel: u8) -> Fault {
+        Fault::messages(match self {
+            BodyFault::Bits(error) => format!("the messages of channel {channel}: {error}"),
+            BodyFault::Own(why) => {
+                format!("a message of channel {channel} is refused by its own serialize: {why}")
+            }
+        })
+    }
+}
+
 /// Reads a packet whole. Bits after it are ignored, as in yojimbo.
 ///
 /// # Errors
@@ -35,7 +60,7 @@ pub(crate) fn read(
 ) -> Result<(), Fault> {
     items.clear();
     if bytes.is_empty() {
-        return Err(Fault::Packet(PacketFault::Empty));
+        return Err(Fault::packet("a packet has no bytes"));
     }
     let reader = BitReader::new(bytes);
     let mut packet = Reading { bytes, reader, protocol, context, extent, row: Vec::new() };
@@ -83,7 +108,7 @@ struct Reading<'a, 'e> {
 
 impl Reading<'_, '_> {
     fn messages(&mut self, channel: u8, items: &mut Vec<Item>) -> Result<(), Fault> {
-        let faulty = |error: ReadError| Fault::Messages { channel, error: error.into() };
+        let faulty = |error| BodyFault::Bits(error).on(channel);
         if !self.reader.bool().map_err(faulty)? {
             return Ok(());
         }
@@ -127,11 +152,12 @@ impl Reading<'_, '_> {
     fn fragment(&mut self, channel: u8) -> Result<BlockFragment, Fault> {
         let settings = self.protocol.yojimbo_channel(channel.into());
         if !settings.blocks {
-            return Err(Fault::Packet(PacketFault::BlocksDisabled { channel }));
+            return Err(Fault::packet(format!("a block on channel {channel}, whose blocks are disabled")));
         }
         let kind = self.protocol.channels()[usize::from(channel)].kind;
         if !matches!(kind, ChannelKind::Reliable { .. }) {
-            return Err(Fault::UnreliableFragment { channel });
+            let text = format!("a fragment of a block on channel {channel}, which is unreliable");
+            return Err(Fault::messages(text));
         }
         let id = self.reader.bits(16)? as u16;
         let count = self.reader.int(1, settings.max_fragments() as i64)? as usize;
@@ -146,18 +172,20 @@ impl Reading<'_, '_> {
     fn block_message(&mut self) -> Result<Received, Fault> {
         let message_type = self.message_type()?;
         if !self.is_block(message_type) {
-            return Err(Fault::Packet(PacketFault::NotABlock { message_type }));
+            let text = format!("a block with a message of type {message_type}, which carries none");
+            return Err(Fault::packet(text));
         }
         self.body(message_type).map_err(|error| match error {
             BodyFault::Bits(error) => error.into(),
-            BodyFault::Own(why) => Fault::Packet(PacketFault::BlockMessage { why }),
+            BodyFault::Own(why) => {
+                Fault::packet(format!("the message of a block is refused by its own serialize: {why}"))
+            }
         })
     }
 
     fn message(&mut self, channel: u8) -> Result<Received, Fault> {
-        let faulty = |error| Fault::Messages { channel, error };
-        let message_type = self.message_type().map_err(|error| faulty(error.into()))?;
-        self.body(message_type).map_err(faulty)
+        let body = self.message_type().map_err(BodyFault::Bits).and_then(|it| self.body(it));
+        body.map_err(|error| error.on(channel))
     }
 
     fn message_type(&mut self) -> Result<u16, ReadError> {

@@ -4,12 +4,11 @@ use std::sync::{Arc, LazyLock};
 
 use serde_json::Value as Json;
 
-use super::write::Entry;
-use super::{BodyFault, Fault, Item, PacketFault, read, write};
+use super::{Fault, FaultKind, Item, read, write};
 use crate::time::Instant;
 use crate::transport::framing::native::ReadContext;
 use crate::transport::message::{Message, OpaqueBody, Prefix, Received, Selected};
-use crate::transport::parts::Fragment;
+use crate::transport::parts::fragment_of;
 use crate::transport::protocol::{
     Body, ChannelConfig, Framing, MessageType, Protocol, YojimboChannel, YojimboConfig,
 };
@@ -132,44 +131,23 @@ fn read_all(config: &str, bytes: &[u8]) -> Result<Vec<Item>, Fault> {
 }
 
 /// The contents of a packet by the vectors.
-enum Told {
-    Messages(Vec<Selected>),
-    Fragment(Fragment),
-}
-
-fn told(vector: &Json) -> Vec<(usize, Told)> {
-    let size = if vector["config"] == "small" { 1000 } else { 1024 };
+fn entries(vector: &Json) -> Vec<(usize, Vec<Selected>)> {
+    let selected = |content: &Json, fragment: Option<u16>| {
+        let prefix = content["id"].as_u64().map_or(Prefix::None, |id| Prefix::Id(id as u16));
+        Selected { prefix, message: message(content), mark: 0, fragment }
+    };
     let entries = items(&vector["content"]).iter().map(|entry| {
-        let channel = number(&entry["channel"]) as usize;
-        let told = if let Some(block) = entry.get("block") {
-            Told::Fragment(Fragment {
-                id: number(&block["id"]) as u16,
-                count: number(&block["num_fragments"]) as usize,
-                index: number(&block["fragment"]) as usize,
-                size,
-                message: message(block),
-                mark: 0,
-            })
-        } else {
-            let messages = items(&entry["messages"]).iter().map(|told| {
-                let prefix = told["id"].as_u64().map_or(Prefix::None, |id| Prefix::Id(id as u16));
-                Selected { prefix, message: message(told), mark: 0, fragment: None }
-            });
-            Told::Messages(messages.collect())
+        let contents = match entry.get("block") {
+            Some(block) => vec![selected(block, Some(number(&block["fragment"]) as u16))],
+            None => items(&entry["messages"]).iter().map(|message| selected(message, None)).collect(),
         };
-        (channel, told)
+        (number(&entry["channel"]) as usize, contents)
     });
     entries.collect()
 }
 
-fn written(config: &str, told: &[(usize, Told)]) -> Vec<u8> {
-    let entries: Vec<_> = told
-        .iter()
-        .map(|(channel, told)| match told {
-            Told::Messages(selected) => (*channel, Entry::Messages(selected)),
-            Told::Fragment(fragment) => (*channel, Entry::Fragment(fragment)),
-        })
-        .collect();
+fn written(config: &str, entries: &[(usize, Vec<Selected>)]) -> Vec<u8> {
+    let entries: Vec<_> = entries.iter().map(|(channel, selected)| (*channel, &**selected)).collect();
     let mut writer = BitWriter::new();
     write(&mut writer, &protocol(config), &entries);
     writer.into_bytes()
@@ -200,7 +178,7 @@ fn writes_every_recorded_packet() {
     for vector in items(&VECTORS["yojimbo"]) {
         let config = vector["config"].as_str().unwrap();
         assert_eq!(
-            hex::encode(written(config, &told(vector))),
+            hex::encode(written(config, &entries(vector))),
             vector["packet"].as_str().unwrap(),
             "{}",
             vector["name"]
@@ -215,25 +193,24 @@ fn reads_every_recorded_packet() {
         let protocol = protocol(config);
         let bytes = hex::decode(vector["packet"].as_str().unwrap()).unwrap();
         let mut found = read_all(config, &bytes).unwrap().into_iter();
-        for (channel, told) in told(vector) {
-            match told {
-                Told::Messages(selected) => {
-                    for Selected { prefix, message, .. } in selected {
-                        let Some(Item::Message(read)) = found.next() else { panic!("{}", vector["name"]) };
+        let size = if config == "small" { 1000 } else { 1024 };
+        for (channel, selected) in entries(vector) {
+            for Selected { prefix, message, fragment, .. } in selected {
+                match (found.next().unwrap(), fragment.map(usize::from)) {
+                    (Item::Message(read), None) => {
                         assert_eq!((usize::from(read.channel), read.prefix), (channel, prefix));
                         assert_eq!(rewritten(&protocol, &read.received), expected(&message));
                     }
-                }
-                Told::Fragment(fragment) => {
-                    let Some(Item::Fragment { channel: on, fragment: read }) = found.next() else {
-                        panic!("{}", vector["name"])
-                    };
-                    assert_eq!((usize::from(on), read.id), (channel, fragment.id));
-                    assert_eq!((read.count, read.index), (fragment.count, fragment.index));
-                    assert_eq!(*read.data, *fragment.data());
-                    let message = Message { block: None, ..fragment.message.clone() };
-                    let read = read.message.as_ref().map(|message| rewritten(&protocol, message));
-                    assert_eq!(read, (fragment.index == 0).then(|| expected(&message)));
+                    (Item::Fragment { channel: on, fragment: read }, Some(index)) => {
+                        assert_eq!((usize::from(on), Prefix::Id(read.id)), (channel, prefix));
+                        let block = message.block_bytes();
+                        assert_eq!((read.count, read.index), (block.len().div_ceil(size), index));
+                        assert_eq!(*read.data, *fragment_of(block, index, size));
+                        let message = Message { block: None, ..message.clone() };
+                        let read = read.message.as_ref().map(|message| rewritten(&protocol, message));
+                        assert_eq!(read, (index == 0).then(|| expected(&message)));
+                    }
+                    _ => panic!("{}", vector["name"]),
                 }
             }
         }
@@ -265,8 +242,11 @@ fn fault(config: &str, parts: &[(u64, u32)]) -> Fault {
 
 #[test]
 fn refuses_what_yojimbo_calls_read_packet_failed() {
-    assert_eq!(read_all("two", &[]).unwrap_err(), Fault::Packet(PacketFault::Empty));
-    let bits = |fault| assert!(matches!(fault, Fault::Packet(PacketFault::Bits(_))), "{fault:?}");
+    assert_eq!(read_all("two", &[]).unwrap_err(), Fault::packet("a packet has no bytes"));
+    let bits = |fault: Fault| {
+        assert_eq!(fault.kind, FaultKind::ReadPacketFailed);
+        assert!(fault.to_string().starts_with("a packet: "), "{fault}");
+    };
     bits(fault("two", &[(3, 2)]));
     // Channel 3 of 3.
     bits(fault("small", &[(1, 2), (3, 2), (0, 1)]));
@@ -279,12 +259,12 @@ fn refuses_what_yojimbo_calls_read_packet_failed() {
     bits(fault("small", &[(1, 2), (0, 2), (1, 1), (9, 16), (2, 2), (3, 2), (0, 64)]));
     assert_eq!(
         fault("small", &[(1, 2), (2, 2), (1, 1), (0, 64), (0, 64)]),
-        Fault::Packet(PacketFault::BlocksDisabled { channel: 2 })
+        Fault::packet("a block on channel 2, whose blocks are disabled")
     );
     // Fragment 0 of one, a byte, then type 1: 31 bits before the data, aligned to 32.
     assert_eq!(
         fault("two", &[(1, 2), (0, 1), (1, 1), (9, 16), (0, 8), (0, 10), (0, 2), (7, 8), (1, 2)]),
-        Fault::Packet(PacketFault::NotABlock { message_type: 1 })
+        Fault::packet("a block with a message of type 1, which carries none")
     );
     // Its message is truncated.
     bits(fault("two", &[(1, 2), (0, 1), (1, 1), (9, 16), (0, 8), (0, 10), (0, 2), (7, 8), (2, 2)]));
@@ -292,11 +272,9 @@ fn refuses_what_yojimbo_calls_read_packet_failed() {
 
 #[test]
 fn refuses_what_yojimbo_calls_failed_to_serialize() {
-    let messages = |fault, on| {
-        assert!(
-            matches!(fault, Fault::Messages { channel, error: BodyFault::Bits(_) } if channel == on),
-            "{fault:?}"
-        );
+    let messages = |fault: Fault, on| {
+        assert_eq!(fault.kind, FaultKind::FailedToSerialize);
+        assert!(fault.to_string().starts_with(&format!("the messages of channel {on}: ")), "{fault}");
     };
     // A type beyond the last, a truncated body, a count beyond the maximum.
     messages(fault("two", &[(1, 2), (0, 1), (0, 1), (1, 1), (0, 8), (5, 16), (3, 2), (0, 64)]), 0);
@@ -316,11 +294,13 @@ fn refuses_what_yojimbo_calls_failed_to_serialize() {
     messages(fault("two", &equal), 0);
     // A message that its own code refuses: it ends too early.
     let own = read_all("two", &packet(&[(1, 2), (0, 1), (0, 1), (1, 1), (0, 8), (5, 16), (0, 2), (1, 16)]));
-    assert_eq!(own.unwrap_err(), Fault::Messages { channel: 0, error: BodyFault::Own("no".to_owned()) });
+    let refused = "a message of channel 0 is refused by its own serialize: no";
+    assert_eq!(own.unwrap_err(), Fault::messages(refused.into()));
     // A block above the maximum on an unreliable channel, of 4,096 bytes.
     let blob = [(1, 2), (1, 1), (0, 1), (1, 1), (0, 8), (2, 2), (7, 16), (4095, 12)];
     messages(fault("two", &blob), 1);
-    assert_eq!(fault("two", &[(1, 2), (1, 1), (1, 1), (0, 64)]), Fault::UnreliableFragment { channel: 1 });
+    let unreliable = "a fragment of a block on channel 1, which is unreliable";
+    assert_eq!(fault("two", &[(1, 2), (1, 1), (1, 1), (0, 64)]), Fault::messages(unreliable.into()));
 }
 
 #[test]

@@ -1,35 +1,26 @@
 //! Writing: `YOJIMBO.md`, "Packet".
 
 use crate::transport::message::{Message, Prefix, Selected};
-use crate::transport::parts::Fragment;
+use crate::transport::parts::fragment_of;
 use crate::transport::protocol::Protocol;
 use crate::wire::{BitSink, BitWriter, bit_len};
-
-/// One channel's part of a packet.
-pub(crate) enum Entry<'a> {
-    Messages(&'a [Selected]),
-    Fragment(&'a Fragment),
-}
 
 /// Bits of a packet apart from its entries.
 pub(crate) fn header_bits(protocol: &Protocol) -> usize {
     bit_len(protocol.channels().len() as u64) as usize
 }
 
-/// Writes a packet of these entries, channels ascending, each with something in it.
-pub(crate) fn write(writer: &mut BitWriter, protocol: &Protocol, entries: &[(usize, Entry<'_>)]) {
+/// Writes a packet of these entries, channels ascending, each with messages or a fragment of a block.
+pub(crate) fn write(writer: &mut BitWriter, protocol: &Protocol, entries: &[(usize, &[Selected])]) {
     writer.int(entries.len() as i64, 0, protocol.channels().len() as i64);
-    for (channel, entry) in entries {
-        writer.int(*channel as i64, 0, protocol.channels().len() as i64 - 1);
-        match entry {
-            Entry::Messages(selected) => {
-                writer.bool(false);
-                write_messages(writer, protocol, *channel, selected);
-            }
-            Entry::Fragment(fragment) => {
-                writer.bool(true);
-                write_fragment(writer, protocol, *channel, fragment);
-            }
+    for &(channel, selected) in entries {
+        writer.int(channel as i64, 0, protocol.channels().len() as i64 - 1);
+        if let [Selected { fragment: Some(index), .. }] = selected {
+            writer.bool(true);
+            write_fragment(writer, protocol, channel, &selected[0], (*index).into());
+        } else {
+            writer.bool(false);
+            write_messages(writer, protocol, channel, selected);
         }
     }
 }
@@ -56,16 +47,26 @@ fn write_messages(writer: &mut BitWriter, protocol: &Protocol, channel: usize, s
     }
 }
 
-fn write_fragment(writer: &mut BitWriter, protocol: &Protocol, channel: usize, fragment: &Fragment) {
-    let bits = protocol.yojimbo_channel(channel).widths();
-    let data = fragment.data();
-    writer.bits(fragment.id.into(), 16);
-    write_bits(writer, fragment.count - 1, bits.fragment_count);
-    write_bits(writer, fragment.index, bit_len(fragment.count as u64 - 1));
+fn write_fragment(
+    writer: &mut BitWriter,
+    protocol: &Protocol,
+    channel: usize,
+    selected: &Selected,
+    index: usize,
+) {
+    let settings = protocol.yojimbo_channel(channel);
+    let (bits, size) = (settings.widths(), settings.block_fragment_bytes);
+    let block = selected.message.block_bytes();
+    let (count, data) = (block.len().div_ceil(size), fragment_of(block, index, size));
+    if let Prefix::Id(id) = selected.prefix {
+        writer.bits(id.into(), 16);
+    }
+    write_bits(writer, count - 1, bits.fragment_count);
+    write_bits(writer, index, bit_len(count as u64 - 1));
     write_bits(writer, data.len().saturating_sub(1), bits.fragment_bytes);
     writer.bytes(data);
-    if fragment.index == 0 {
-        write_message(writer, protocol, &fragment.message);
+    if index == 0 {
+        write_message(writer, protocol, &selected.message);
     }
 }
 

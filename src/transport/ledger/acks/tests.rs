@@ -2,13 +2,8 @@ use super::*;
 use crate::rng::Rng;
 
 fn acks(sent_window: usize, received_window: usize) -> Acks {
-    Acks::<()>::new(&AcksConfig {
-        sent_window,
-        received_window,
-        max_window: sent_window,
-        ..AcksConfig::default()
-    })
-    .unwrap()
+    Acks::<()>::new(&AcksConfig { sent_window, received_window, max_window: None, ..AcksConfig::default() })
+        .unwrap()
 }
 
 fn ms(millis: u64) -> Instant {
