@@ -76,8 +76,8 @@ class Aim:
 
 def test_inputs_say_what_was_seen_and_rewind_takes_it() -> None:
     protocol = tw.Protocol(id=1, messages=[], ghosts=[Tank], inputs=Aim, tick_rate=60)
-    network, server, client = connected_pair(protocol, seed=4)
-    network.set_conditions(tw.Conditions(latency=0.08, jitter=0.02))
+    line = tw.Conditions(latency=0.08, jitter=0.02)
+    network, server, client = connected_pair(protocol, seed=4, conditions=line)
     server.world.remember(1.0)
     (player,) = server.clients
     tank = server.world.spawn(Tank)
