@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+from collections.abc import Callable
 from math import ceil
 from pathlib import Path
 from typing import Annotated, Any
@@ -442,6 +443,71 @@ def test_each_press_runs_in_one_tick(frames: int, line: str) -> None:
     assert mine.state.jumps == 16
     if line != "100 +- 30 ms, 5 % loss":
         assert mine.corrections == corrections
+
+
+def play_presses(
+    hz: int, frames: int, change: Callable[[Lab], None], stall: float = 0.0
+) -> tuple[list[float], int]:
+    """Presses four times a second. After 8 seconds the line changes, and the server stands still and catches up.
+
+    Returns how many seconds each press took, and how many ticks had no input."""
+    lab = Lab(tw.Protocol(1, [Chat], inputs=Pad, tick_rate=hz), (tw.Conditions(latency=0.02),) * 2)
+    client, turn = lab.client(), 0
+    pressed: list[float] = []
+    ran: list[float] = []
+    without = owed = 0
+
+    def serve() -> None:
+        nonlocal without, owed
+        owed += 1
+        while owed and not 8.0 < lab.now < 8.0 + stall:
+            owed -= 1
+            with lab.server.tick():
+                for _, pad in lab.server.inputs:
+                    without += pad is None
+                    ran.extend([lab.now] * bool(pad and pad.jump))
+
+    def play() -> None:
+        nonlocal turn
+        turn += 1
+        jump = 3 < lab.now < 13 and turn % (frames // 4) == 0
+        pressed.extend([lab.now] * jump)
+        with client.tick():
+            client.send_input(Pad(1, jump))
+
+    lab.every(1 / hz, serve)
+    lab.every(1 / frames, play, phase=0.005)
+    lab.run(8)
+    assert without == 0
+    change(lab)
+    lab.run(6)
+    (handle,) = lab.server.clients
+    missing = lab.server.inputs.status(handle).missing
+    lab.run(2)
+    assert lab.server.inputs.status(handle).missing == missing
+    assert len(ran) == len(pressed) > 35
+    return [after - before for before, after in zip(pressed, ran, strict=True)], without
+
+
+@pytest.mark.parametrize("latency", [0.05, 0.08, 0.12, 0.2, 0.26])
+@pytest.mark.parametrize(("hz", "frames"), [(60, 60), (60, 144), (20, 60)])
+def test_a_line_that_becomes_longer_stops_no_player(hz: int, frames: int, latency: float) -> None:
+    def change(lab: Lab) -> None:
+        lab.network.set_conditions(tw.Conditions(latency=latency))
+
+    took, without = play_presses(hz, frames, change)
+    rise = latency - 0.02
+    assert without <= rise * hz, "only while nothing arrives"
+    assert max(took) <= max(took[:15]) + rise + 0.1
+
+
+@pytest.mark.parametrize("stall", [0.2, 0.5, 1.0])
+@pytest.mark.parametrize(("hz", "frames"), [(60, 60), (60, 144), (20, 144)])
+def test_a_server_that_catches_up_after_a_stall_loses_no_input(hz: int, frames: int, stall: float) -> None:
+    took, without = play_presses(hz, frames, lambda _: None, stall)
+    assert without == 0
+    assert max(took) <= max(took[:15]) + stall
+    assert max(took[-10:]) <= max(took[:15]) + 0.02
 
 
 @pytest.mark.parametrize("seed", range(3))
