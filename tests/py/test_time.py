@@ -448,7 +448,7 @@ def test_each_press_runs_in_one_tick(frames: int, line: str) -> None:
 def play_presses(
     hz: int, frames: int, change: Callable[[Lab], None], stall: float = 0.0
 ) -> tuple[list[float], int]:
-    """Presses four times a second. After 8 seconds the line changes, and the server stands still and catches up.
+    """Presses four times a second. After 8 seconds the line changes, or the server stands still.
 
     Returns how many seconds each press took, and how many ticks had no input."""
     lab = Lab(tw.Protocol(1, [Chat], inputs=Pad, tick_rate=hz), (tw.Conditions(latency=0.02),) * 2)
