@@ -2,7 +2,7 @@
 //!
 //! Promises: each input is taken once, and memory is bounded by a ring. Refuses, each under a counter's name, inputs
 //! for past ticks, for ticks too far ahead, and for ticks that have one already. A late input is repeated from the next tick on if
-//! it is the newest one. The presses of late and skipped inputs run in the next ticks, one of each kind in a tick.
+//! it is the newest one. Presses in late or skipped inputs run in the next ticks, one of each kind in a tick.
 
 use std::sync::Arc;
 
@@ -101,7 +101,7 @@ pub struct InputBuffer {
     counters: InputCounters,
 }
 
-/// Presses of late and skipped inputs, which wait for the next ticks.
+/// Presses in late or skipped inputs, which wait for the next ticks.
 #[derive(Debug)]
 struct LatePresses {
     /// The offsets of presses in an input's row.
@@ -421,7 +421,7 @@ mod tests {
             buffer.insert(tick, &[0, 0], None);
         }
         let count = (65..=90).filter(|tick| run(&mut buffer, *tick) == Some(vec![1, 0])).count();
-        assert_eq!(count, 4, "an outage saves up only so many");
+        assert_eq!(count, 4, "an outage saves up no more");
     }
 
     #[test]

@@ -33,7 +33,7 @@ const LATE_AFTER: f64 = 2.0 * SPARE;
 /// How much faster or slower time may run: gently, because what is drawn runs with it, and urgently while inputs are late.
 const GENTLE: f64 = 0.02;
 const URGENT: f64 = 0.1;
-/// What the newest packets all needed is certain after so many packets and seconds: when a line was held up for a moment, the
+/// What the newest packets all needed is certain after this many packets and seconds: when a line was held up for a moment, the
 /// last packets of its queue needed hardly more than usual.
 const CERTAIN_PACKETS: usize = 4;
 const CERTAIN_AFTER: f64 = 0.1;
