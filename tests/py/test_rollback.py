@@ -427,6 +427,53 @@ def test_a_wrong_call_is_named_and_loses_nothing() -> None:
     assert game.frame == 1
 
 
+def test_the_order_of_a_mappings_names_does_not_matter() -> None:
+    states = [{"a": np.zeros(2, "<i4"), "b": np.zeros(3, "<i8")} for _ in range(2)]
+    states[1] = dict(reversed(states[1].items()))
+    games: list[tw.rollback.Rollback[Any]] = [
+        tw.rollback.Rollback(None, 2, players=2, me=me, state=states[me], check_every=4) for me in range(2)
+    ]
+
+    def run(me: int, request: Any) -> None:
+        for name, given in zip(("a", "b"), request.inputs, strict=True):
+            states[me][name][1] += given
+
+    table(games, run, 200, lambda rng: rng.randrange(4))
+    assert [game.events() for game in games] == [[], []]
+    assert games[0].stats["compared"] > 10
+
+
+def checking(checks: Sequence[Callable[[], object]]) -> list[tw.rollback.Rollback[Any]]:
+    """Two played games of one number each, with these values to compare."""
+    games: list[tw.rollback.Rollback[Any]] = [
+        tw.rollback.Rollback(
+            None, 2, players=2, me=me, check_every=4, save=int, load=lambda saved: None, check=check
+        )
+        for me, check in enumerate(checks)
+    ]
+    table(games, lambda me, request: None, 120, lambda rng: rng.randrange(4))
+    return games
+
+
+def test_none_of_one_player_is_not_compared() -> None:
+    for game in checking([lambda: 5, lambda: None]):
+        assert (game.events(), game.stats["compared"]) == ([], 0)
+
+
+def test_large_ints_are_compared() -> None:
+    for game in checking([lambda: 10**5000] * 2):
+        assert game.events() == []
+        assert game.stats["compared"] > 5
+    assert checking([lambda: 10**5000, lambda: 10**5000 + 1])[0].events() != []
+
+
+def test_a_checksum_has_a_bounded_number_of_names() -> None:
+    request = tw.rollback.Save(0, True)
+    request.checksum = {f"n{n}": n for n in range(64)}
+    with pytest.raises(ValueError, match="checksum must have at most 64 names, not 65"):
+        request.checksum = {f"n{n}": n for n in range(65)}
+
+
 class Counting:
     """A game whose functions count their calls; the third call of one of them raises."""
 
