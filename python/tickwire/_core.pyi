@@ -2128,7 +2128,7 @@ class Latency:
 class Clock:
     """A client's estimate of its server's time: see :attr:`Client.clock`.
 
-    The time is unknown until packets have arrived in both directions, about two round trips after the connection is
+    The time is unknown until packets have arrived in both directions, a round trip and five ticks after the connection is
     up. The clock then runs within a few percent of the server's rate, and never backwards. All attributes raise
     ValueError if the protocol has no ``tick_rate``. See ``docs/time.md``.
     """

@@ -245,8 +245,8 @@ impl Facade for Client {
     fn prepare(&self, py: Python<'_>) -> PyResult<()> {
         match &self.reconnecting {
             Some(reconnecting) if !self.endpoint.closed()? => {
-                if reconnecting.has_other_server() {
-                    self.lose_server(DisconnectReason::ServerClosed)?;
+                if let Some(end) = reconnecting.end_by_other_server() {
+                    self.lose_server(end)?;
                 }
                 reconnecting.poll(&self.endpoint, py, |token| self.dial_again(py, token))
             }
@@ -272,7 +272,8 @@ impl Facade for Client {
 
 impl Drop for Client {
     fn drop(&mut self) {
-        let forgotten = self.endpoint.was_never_ticked() && self.made_at.elapsed() >= FORGOTTEN_AFTER;
+        let forgotten =
+            !self.endpoint.ticked.load(Ordering::Relaxed) && self.made_at.elapsed() >= FORGOTTEN_AFTER;
         if forgotten && !self.warned.swap(true, Ordering::Relaxed) {
             // An exiting interpreter takes no warnings any more.
             let _ = Python::try_attach(|py| self.warn_never_ticked(py));

@@ -31,9 +31,9 @@ pub(crate) struct Protocol {
     pub(super) ghost_classes: Option<Arc<Classes>>,
     pub(super) references: Arc<References>,
     pub(super) calls: Calls,
-    /// The class of clients' inputs, if any.
     /// The server's time, if it has one.
     pub(super) time: Option<ServerTime>,
+    /// The class of clients' inputs, if any.
     pub(super) input_class: Option<Class>,
 }
 
@@ -70,6 +70,8 @@ impl Protocol {
         check_names(&channels)?;
         let (framing, fold_hash) = framing_of(yojimbo, &classes)?;
         let (time, input_class) = server_time(inputs, tick_rate)?.unzip();
+        let input_class = input_class.flatten();
+        check_inputs(input_class.as_ref(), &classes)?;
         let ghost_classes = cores_of(py, &mut ghosts, time.as_ref().map(|time| time.rate))?;
         let layers = (ghost_classes.as_deref(), time.as_ref(), peers);
         let configs = channels.iter().map(|channel| channel.get().config.clone()).collect();
@@ -94,7 +96,7 @@ impl Protocol {
             references,
             calls,
             time,
-            input_class: input_class.flatten(),
+            input_class,
         })
     }
 
@@ -245,7 +247,7 @@ impl Protocol {
 
     /// The number of a class made by `@tickwire.message`.
     pub(super) fn number_of_class(&self, class: &Object<'_>) -> PyResult<u16> {
-        self.number_at(class.as_ptr() as usize).ok_or_else(|| self.not_registered(&repr_of(class)))
+        self.number_at(class.as_ptr() as usize).ok_or_else(|| self.not_registered(class, &repr_of(class)))
     }
 
     /// The class of this number.
@@ -282,11 +284,22 @@ impl Protocol {
                  client send(message), and a room broadcast(message)",
             );
         }
-        self.not_registered(&class_name(message))
+        self.not_registered(&message.get_type(), &class_name(message))
     }
 
-    fn not_registered(&self, shown: &str) -> PyErr {
+    #[cold]
+    fn not_registered(&self, class: &Object<'_>, shown: &str) -> PyErr {
         const MAX_SHOWN: usize = 8;
+        if self.input_class.as_ref().is_some_and(|inputs| inputs.class().is(class)) {
+            return UnregisteredMessageError::new_err(format!(
+                "message must be a message, not {shown}, the class of inputs: a client sends it with send_input"
+            ));
+        }
+        if Properties::of(class).is_some() {
+            return UnregisteredMessageError::new_err(format!(
+                "message must be a message, not {shown}, a ghost: a server sends it with world.spawn"
+            ));
+        }
         let names: Vec<&str> = self.classes.iter().take(MAX_SHOWN).map(Class::name).collect();
         let more = if self.classes.len() > MAX_SHOWN { ", ..." } else { "" };
         UnregisteredMessageError::new_err(format!(
@@ -331,6 +344,20 @@ fn server_time(
     }
     let input = Some((name, Arc::new(schema)));
     Ok(Some((ServerTime { rate, input }, Some(class))))
+}
+
+/// Refuses a class of inputs that is a message too: `send` would send it as a message, which has no tick.
+fn check_inputs(inputs: Option<&Class>, classes: &[Class]) -> PyResult<()> {
+    let Some(inputs) = inputs else { return Ok(()) };
+    if classes.iter().any(|class| class.class().is(inputs.class())) {
+        let name = inputs.name();
+        refuse!(
+            PyTypeError,
+            "inputs must not be among the messages, and {name} is: list it only as inputs={name}, and send it with \
+             send_input"
+        );
+    }
+    Ok(())
 }
 
 fn listed<'py>(name: &str, given: Option<&Object<'py>>, what: &str) -> PyResult<Vec<Object<'py>>> {

@@ -31,6 +31,11 @@ class Spot:
     x: Annotated[int, tw.ranged(0, 100)] = 0
 
 
+@tw.message
+class Keys:
+    x: tw.u8 = 0
+
+
 @tw.ghost
 class Tank:
     x: Annotated[int, tw.ranged(0, 100)] = 0
@@ -57,7 +62,7 @@ PROTOCOL = tw.Protocol(
     ],
     ghosts=[Tank],
     calls=[show, hide],
-    inputs=Say,
+    inputs=Keys,
     tick_rate=60,
 )
 PEERS = tw.Protocol(1, [Say], [tw.reliable_ordered(), tw.chunks()], peers=True)

@@ -133,7 +133,7 @@ impl Rows {
             match send(row, self.channel, message, options) {
                 Err(error) if error.is_refusal() => unsent.push(row),
                 // Everything else was checked before.
-                Err(SendError::Channel(error)) => {
+                Err(SendError::Refused(error)) => {
                     return Err(channel_error(&self.class, self.channel, &error));
                 }
                 _ => {}

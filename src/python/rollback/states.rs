@@ -2,7 +2,7 @@
 
 use super::*;
 
-use crate::python::arguments::wrong;
+use crate::python::checks::wrong;
 use crate::rollback::{MAX_FIELDS, StateField, StateLayout, StateRing, hash};
 
 /// The saved states of a game: [`StateArrays`], or the `Copies` of `tickwire._states`.

@@ -2,7 +2,7 @@
 
 use super::*;
 
-use crate::python::arguments::wrong;
+use crate::python::checks::wrong;
 use crate::rollback::{self as core, MAX_WINDOW, ReplayStep};
 
 #[pyclass(frozen, generic, module = "tickwire.rollback")]

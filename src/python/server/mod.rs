@@ -403,7 +403,7 @@ impl Server {
         match set {
             Ok(()) => Ok(true),
             Err(BudgetError::NotConnected) => self.absent(),
-            Err(BudgetError::Config(error)) => Err(value_error(error)),
+            Err(BudgetError::Refused(error)) => Err(value_error(error)),
         }
     }
 
