@@ -119,8 +119,8 @@ class SendResult(enum.Enum):
         "or a game of peers has no host now"
     )
     HIDDEN = (
-        "the other side doesn't know a ghost in the call: it isn't relevant to the client, or the world of a new "
-        "connection hasn't arrived"
+        "the other side doesn't know a ghost in the call: it isn't relevant to the client, or the world of a "
+        "new connection hasn't arrived"
     )
 
     def __bool__(self) -> bool:

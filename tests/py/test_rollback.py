@@ -446,12 +446,10 @@ def test_the_order_of_a_mappings_names_does_not_matter() -> None:
 def checking(checks: Sequence[Callable[[], object]]) -> list[tw.rollback.Rollback[Any]]:
     """Two played games of one number each, with these values to compare."""
     games: list[tw.rollback.Rollback[Any]] = [
-        tw.rollback.Rollback(
-            None, 2, players=2, me=me, check_every=4, save=int, load=lambda saved: None, check=check
-        )
+        tw.rollback.Rollback(None, 2, players=2, me=me, check_every=4, save=int, load=bool, check=check)
         for me, check in enumerate(checks)
     ]
-    table(games, lambda me, request: None, 120, lambda rng: rng.randrange(4))
+    table(games, lambda *_: None, 120, lambda rng: rng.randrange(4))
     return games
 
 

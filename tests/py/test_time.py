@@ -470,7 +470,9 @@ def test_a_lost_press_of_large_inputs_is_sent_again() -> None:
 
     protocol = tw.Protocol(1, [Chat], inputs=Large, tick_rate=60)
     rng, jumps = random.Random(1), 0
-    with tw.testing.Simulation(protocol, seed=1, conditions=tw.Conditions(latency=0.02), rate=60) as simulation:
+    with tw.testing.Simulation(
+        protocol, seed=1, conditions=tw.Conditions(latency=0.02), rate=60
+    ) as simulation:
         server, client = simulation.server(), simulation.client()
         for turn in simulation.ticks(20):
             if turn % 120 == 119:
@@ -532,7 +534,9 @@ def test_a_press_that_the_server_cannot_clear_is_named(kind: Any) -> None:
         part: Part = tw.default()
 
     for inputs, path in [(Part, "Part.keys"), (Deep, "Deep.part.keys")]:
-        with pytest.raises(TypeError, match=f"inputs must have presses as fields of their own, .* {path} has one"):
+        with pytest.raises(
+            TypeError, match=f"inputs must have presses as fields of their own, .* {path} has one"
+        ):
             tw.Protocol(1, [Chat], inputs=inputs, tick_rate=60)
 
 
