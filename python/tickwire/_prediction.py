@@ -146,8 +146,8 @@ class Prediction(Generic[_S, _M]):
         return ticks
 
     def run(self, ticks: Iterable[int], move: _M, *, delay: int = 0) -> None:
-        """Stores a copy of a move for these ticks, and predicts up to ``delay`` ticks before the newest of them
-        (see :attr:`Clock.delay`).
+        """Stores a copy of a move for these ticks, and predicts up to ``delay`` ticks before the newest of
+        them (see :attr:`Clock.delay`).
 
         Raises:
             PredictionError: ``step`` raised, or didn't return a state. Moves and earlier states are kept, and
