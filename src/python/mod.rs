@@ -45,6 +45,7 @@ mod peer;
 mod prelude;
 mod protocol;
 mod proxy;
+mod randomness;
 mod reconnect;
 mod rendezvous;
 mod requests;
