@@ -92,12 +92,12 @@ where
         return within(name, given, or, low, high);
     };
     if float.fract() != 0.0 {
-        refuse!(PyTypeError, "{name} must be a whole number, not {float}");
+        refuse!(PyTypeError, "{name} must be a whole number, not {}", short(float));
     }
     T::try_from(float as i128)
         .ok()
         .filter(|it| (&low..=&high).contains(&it))
-        .ok_or_else(|| outside(name, float, low, high))
+        .ok_or_else(|| outside(name, short(float), low, high))
 }
 
 fn outside(name: &str, value: impl Display, low: impl Display, high: impl Display) -> PyErr {
@@ -125,7 +125,7 @@ pub(super) fn duration(name: &str, value: f64, high: f64) -> PyResult<Duration> 
     if (0.0..=high).contains(&value) {
         Ok(Duration::from_secs_f64(value))
     } else {
-        Err(PyValueError::new_err(format!("{name} must be 0 to {high} seconds, not {value}")))
+        Err(PyValueError::new_err(format!("{name} must be 0 to {high} seconds, not {}", short(value))))
     }
 }
 
@@ -136,6 +136,9 @@ pub(super) fn instant(name: &str, given: &Object<'_>, or: &str) -> PyResult<Inst
 
 /// A number; the caller checks its bounds. An int beyond all floats is infinite.
 pub(super) fn number(name: &str, given: &Object<'_>, or: &str) -> PyResult<f64> {
+    if given.is_instance_of::<PyBool>() {
+        refuse!(PyTypeError, "{name} must be a number{or}, not bool");
+    }
     match given.extract() {
         Ok(number) => Ok(number),
         Err(error) if error.is_instance_of::<PyOverflowError>(given.py()) => {
@@ -151,14 +154,15 @@ pub(super) fn span(name: &str, given: &Object<'_>, or: &str, low: f64, high: f64
     if (low..=high).contains(&seconds) {
         return Ok(seconds);
     }
-    refuse!(PyValueError, "{name} must be {low} to {high} seconds{or}, not {seconds}")
+    refuse!(PyValueError, "{name} must be {low} to {high} seconds{or}, not {}", short(seconds))
 }
 
 /// A latency, or its variation: a larger number is one of milliseconds by mistake.
 pub(super) fn latency(name: &str, given: &Object<'_>, or: &str) -> PyResult<f64> {
     let value = number(name, given, or)?;
     if value > 10.0 {
-        refuse!(PyValueError, "{name} must be 0 to 10 seconds, not {value}: 50 milliseconds are {name}=0.05");
+        let shown = short(value);
+        refuse!(PyValueError, "{name} must be 0 to 10 seconds, not {shown}: 50 milliseconds are {name}=0.05");
     }
     span(name, given, or, 0.0, 10.0)
 }
@@ -188,12 +192,13 @@ pub(super) fn either(name: &str, given: &Object<'_>, or: &str, one: &str, other:
     refuse!(PyValueError, "{name} must be '{one}' or '{other}'{or}, not '{word}'")
 }
 
-/// A function, or another object that can be called.
-pub(super) fn callable(name: &str, given: &Object<'_>, or: &str) -> PyResult<Py<PyAny>> {
-    if given.is_callable() {
-        return Ok(given.clone().unbind());
-    }
-    refuse!(PyTypeError, "{name} must be callable{or}, not {}", class_name(given))
+/// A function, or another object that can be called with a number of arguments.
+pub(super) fn callable(name: &str, given: &Object<'_>, or: &str, count: usize) -> PyResult<Py<PyAny>> {
+    let (py, others) = (given.py(), PyDict::new(given.py()));
+    others.set_item(intern!(py, "others"), or)?;
+    let checks = py.import("tickwire._checks")?;
+    checks.call_method(intern!(py, "check_callable"), (name, given, count), Some(&others))?;
+    Ok(given.clone().unbind())
 }
 
 /// A list of message classes, or None for none.

@@ -114,8 +114,8 @@ pub(crate) fn nested_of(
 pub(crate) fn converted_of(
     class_: Py<PyType>,
     item: &Bound<'_, FieldType>,
-    #[callable] to_wire: Py<PyAny>,
-    #[callable] from_wire: Py<PyAny>,
+    #[callable(1)] to_wire: Py<PyAny>,
+    #[callable(1)] from_wire: Py<PyAny>,
     about: About,
 ) -> PyResult<FieldType> {
     let FieldType { kind, shape, .. } = item.get();

@@ -55,6 +55,7 @@ pub(super) use super::token::extract_key;
 pub(super) use super::value::Refusal;
 pub(super) use crate::driver::{Driver, VirtualNetwork, entropy};
 pub(super) use crate::endpoint::{DisconnectReason, Event, Host, PeerHandle, SendError};
+pub(super) use crate::exact::short;
 pub(super) use crate::store::Datagrams;
 pub(super) use crate::time::{Duration, Instant};
 pub(super) use crate::transport::{ChannelKind, Message, SendOptions};

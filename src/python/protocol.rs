@@ -2,6 +2,7 @@
 
 use crate::python::prelude::*;
 
+use super::arguments;
 use super::channel::Channel;
 use super::codec::Class;
 use super::declared::{Calls, with_calls};
@@ -206,14 +207,12 @@ impl Protocol {
             let name = name.to_str()?;
             return named(&self.channels, name).ok_or_else(|| self.no_channel(name));
         }
-        let Ok(number) = given.extract::<i128>() else {
-            refuse!(PyTypeError, "channel must be an int or a str, not {}", class_name(given));
-        };
         let count = self.channels.len();
-        usize::try_from(number)
-            .ok()
-            .filter(|number| *number < count)
-            .ok_or_else(|| ChannelError::new_err(format!("channel must be 0 to {}, not {number}", count - 1)))
+        match arguments::number::<i128>("channel", given, "an int or a str") {
+            Ok(number) if (0..count as i128).contains(&number) => Ok(number as usize),
+            Err(error) if !error.is_instance_of::<PyValueError>(given.py()) => Err(error),
+            _ => Err(ChannelError::new_err(format!("channel must be 0 to {}, not {given}", count - 1))),
+        }
     }
 
     #[cold]

@@ -16,7 +16,7 @@ impl World {
         Ok(())
     }
 
-    fn set_priority(&self, class_: &Object<'_>, #[callable] hook: Option<Py<PyAny>>) -> PyResult<()> {
+    fn set_priority(&self, class_: &Object<'_>, #[callable(1)] hook: Option<Py<PyAny>>) -> PyResult<()> {
         let rows = self.population.rows_of(class_)?;
         self.set_hook(rows, |hooks| &mut hooks.priority, hook);
         Ok(())
@@ -26,7 +26,7 @@ impl World {
         &self,
         class_: &Object<'_>,
         name: &str,
-        #[callable] hook: Option<Py<PyAny>>,
+        #[callable(2)] hook: Option<Py<PyAny>>,
     ) -> PyResult<()> {
         let rows = self.population.rows_of(class_)?;
         World::check_condition(rows, name)?;
@@ -91,7 +91,7 @@ impl World {
         client: &Bound<'_, ClientHandle>,
         set: impl FnOnce(&mut Interests, PeerHandle),
     ) -> PyResult<bool> {
-        let Some(client) = self.peer_of(client)? else { return Ok(false) };
+        let Some(client) = self.peer_of("client", client)? else { return Ok(false) };
         self.with(|state| core::world(state).map(|world| set(&mut world.interests, client)))?;
         Ok(true)
     }

@@ -136,9 +136,9 @@ impl Rollback {
         #[within(0, MAX_PLAYERS as u8 - 1)] me: Option<u8>,
         timing: Option<&Timing>,
         state: Option<&Object<'_>>,
-        #[callable] save: Option<Py<PyAny>>,
-        #[callable] load: Option<Py<PyAny>>,
-        #[callable] check: Option<Py<PyAny>>,
+        #[callable(0)] save: Option<Py<PyAny>>,
+        #[callable(1)] load: Option<Py<PyAny>>,
+        #[callable(0)] check: Option<Py<PyAny>>,
         #[within(0, 100_000)] check_every: u32,
     ) -> PyResult<Self> {
         let frames = Frames::new(inputs)?;

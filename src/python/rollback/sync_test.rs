@@ -67,8 +67,8 @@ impl SyncTest {
         #[within(1, MAX_PLAYERS)] players: usize,
         #[within(1, MAX_WINDOW)] back: u32,
         state: Option<&Object<'_>>,
-        #[callable] save: Option<Py<PyAny>>,
-        #[callable] load: Option<Py<PyAny>>,
+        #[callable(0)] save: Option<Py<PyAny>>,
+        #[callable(1)] load: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
         let frames = Frames::new(inputs)?;
         let test = core::SyncTest::new(players, &frames.kind.shape, back);
