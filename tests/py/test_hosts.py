@@ -114,6 +114,7 @@ def check_worlds(host: Seat, seats: list[Seat]) -> None:
         there, me = seat.player.client.world, seat.peer.me
         assert me is not None
         (client,) = (it for it in host.game.server.clients if it.id == me.client_id)
+        assert seat.player.client.id == client.id
         for kind in (Hunter, Wolf):
             ours, theirs = here.objects(kind), there.objects(kind)
             assert len(theirs) == len(ours) > 0
