@@ -288,7 +288,11 @@ pub(super) fn argument<'py, T: FromPyObjectOwned<'py>>(
 }
 
 /// [`argument`] for numbers, which refuses True and False.
-fn not_bool<'py, T: FromPyObjectOwned<'py>>(name: &str, given: &Object<'py>, what: &str) -> PyResult<T> {
+pub(super) fn not_bool<'py, T: FromPyObjectOwned<'py>>(
+    name: &str,
+    given: &Object<'py>,
+    what: &str,
+) -> PyResult<T> {
     if given.is_instance_of::<PyBool>() {
         refuse!(PyTypeError, "{name} must be {what}, not bool");
     }

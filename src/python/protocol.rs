@@ -2,8 +2,8 @@
 
 use crate::python::prelude::*;
 
-use super::checks;
 use super::channel::Channel;
+use super::checks;
 use super::codec::Class;
 use super::declared::{Calls, with_calls};
 use super::ghosts::{Properties, references};
@@ -208,7 +208,7 @@ impl Protocol {
             return named(&self.channels, name).ok_or_else(|| self.no_channel(name));
         }
         let count = self.channels.len();
-        match checks::number::<i128>("channel", given, "an int or a str") {
+        match checks::not_bool::<i128>("channel", given, "an int or a str") {
             Ok(number) if (0..count as i128).contains(&number) => Ok(number as usize),
             Err(error) if !error.is_instance_of::<PyValueError>(given.py()) => Err(error),
             _ => Err(ChannelError::new_err(format!("channel must be 0 to {}, not {given}", count - 1))),
