@@ -528,7 +528,7 @@ def test_a_request_at_which_the_game_raised_is_repeated(faulty: str) -> None:
 
     def run(me: int, request: tw.rollback.Save | tw.rollback.Load | tw.rollback.Advance[int]) -> None:
         counts[me] += type(request).__name__ == faulty
-        if (me, counts[me]) == (0, 30):
+        if (me, counts[me]) == (0, 20):
             counts[me] += 1
             raise MemoryError(faulty)
         match request:
