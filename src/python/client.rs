@@ -173,6 +173,7 @@ impl Client {
         connected: PyResult<bool> = Ok(self.endpoint.state.lock()?.host().is_connected(self.server()));
         stats: PyResult<ConnectionStats> = self.endpoint.stats(self.server(), None);
         server_address: PyResult<Address> = self.asked(|dial| Address(dial.netcode().server_address()))?.ok_or_else(not_connected);
+        id: PyResult<Option<u64>> = Ok(self.asked(|dial| dial.netcode().id())?.flatten());
         slot: PyResult<Option<u32>> = Ok(self.asked(|dial| dial.slot())?.flatten());
         world: Py<ClientWorld> = self.world.clone_ref(py);
     }

@@ -68,7 +68,7 @@ impl Endpoint {
     ) -> PyResult<Py<PyAny>> {
         let declared = self.outgoing(call)?;
         match self.arguments(py, declared, peer, (arguments, keywords))? {
-            (_, false) if self.strict => Err(hidden_error(&declared.name)),
+            (_, false) if self.strict => Err(self.hidden_error(&declared.name)),
             (_, false) => Sent::Hidden.to_python(py),
             (object, true) => {
                 let (sent, channel) = self.send_call(peer, &object)?;
@@ -111,7 +111,7 @@ impl Endpoint {
         };
         if !has_ghosts {
             desk.forget(peer, number);
-            fail(hidden_error(name))?;
+            fail(self.hidden_error(name))?;
             return Ok(request);
         }
         object.setattr(intern!(py, "tickwire_request"), number)?;
@@ -182,8 +182,14 @@ impl Endpoint {
         }
         Ok(true)
     }
-}
 
-fn hidden_error(name: &str) -> PyErr {
-    GhostError::new_err(format!("{name}: a ghost in the arguments isn't relevant to the client"))
+    /// The exception for ghosts that the other side doesn't know.
+    fn hidden_error(&self, name: &str) -> PyErr {
+        let why = if self.kind.is_server {
+            "isn't relevant to the client"
+        } else {
+            "must be of the new connection's world, which hasn't arrived: call later"
+        };
+        GhostError::new_err(format!("{name}: a ghost in the arguments {why}"))
+    }
 }

@@ -150,6 +150,11 @@ impl Timing {
         if let Timing::Client(timing) = self { Some(&mut timing.player) } else { None }
     }
 
+    /// The clock, on a client that has a server.
+    pub fn connected_player(&mut self) -> Option<&mut Player> {
+        if let Timing::Client(timing) = self { timing.server.map(|_| &mut timing.player) } else { None }
+    }
+
     /// Ends the time of a client's server, which is gone.
     pub(super) fn forget_server(&mut self) {
         if let Timing::Client(timing) = self {
