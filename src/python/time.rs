@@ -339,7 +339,7 @@ impl Inputs {
         self.asked(|timing| {
             let rows = timing.taken().iter().map(|it| {
                 let (is_here, view) = (it.state == InputState::Here, it.view.unwrap_or_default());
-                let (slot, client, present) = (it.peer.slot, it.peer.number(), it.body.is_some());
+                let (slot, client, present) = (it.peer.slot, it.peer.number(), it.has_body());
                 (slot, client, is_here, present, (view >> 8) as u32, view as u8)
             });
             Ok(InputColumns(Arc::new(rows.collect())))

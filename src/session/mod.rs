@@ -24,7 +24,7 @@ pub mod timing;
 mod view;
 mod ways;
 
-pub use ghosts::{Ghosts, ServedWorld};
+pub use ghosts::Ghosts;
 pub use hosted::{Standing, client_id};
 pub use lockstep::SharedLockstep;
 pub use opening::Opening;

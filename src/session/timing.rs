@@ -73,11 +73,19 @@ pub enum Timing {
 #[derive(Clone, Copy, Debug)]
 pub struct TakenInput {
     pub peer: PeerHandle,
+    tick: u32,
     pub state: InputState,
-    /// The place of the input among all bodies, if there is one.
-    pub body: Option<(usize, usize)>,
+    /// The place of the input among all bodies of its tick, if there is one.
+    body: Option<(usize, usize)>,
     /// The tick that the player saw, in 1/256.
     pub view: Option<u64>,
+}
+
+impl TakenInput {
+    /// Whether there is an input: the client's own for the tick, or its last one again.
+    pub fn has_body(&self) -> bool {
+        self.body.is_some()
+    }
 }
 
 /// A server's inputs, by client.
@@ -300,7 +308,7 @@ impl ServerTiming {
             });
             let (state, view) = (taken.state, taken.view);
             if referee.inputs().has_begun() {
-                self.taken.push(TakenInput { peer: *peer, state, body, view });
+                self.taken.push(TakenInput { peer: *peer, tick, state, body, view });
             }
         }
     }
@@ -330,9 +338,10 @@ impl ServerTiming {
         self.taken.get(place).filter(|taken| taken.peer == peer)
     }
 
-    /// An input of the current tick, as a row of its schema.
+    /// An input of the current tick, as a row of its schema. None if there is none, or if the tick is over.
     pub fn body(&self, taken: &TakenInput) -> Option<&[u8]> {
-        taken.body.map(|(start, end)| &self.bodies[start..end])
+        let (start, end) = taken.body.filter(|_| taken.tick == self.taken_tick)?;
+        self.bodies.get(start..end)
     }
 
     /// A client's input of the current tick, as a row of its schema.

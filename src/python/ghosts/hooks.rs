@@ -89,7 +89,7 @@ impl World {
             self.with(|state| {
                 let is_connected = state.host().is_connected(client);
                 if let Some(world) = core::world(state).filter(|_| is_connected) {
-                    set(&mut world.interests, client, rows.index, mask);
+                    set(world.interests(), client, rows.index, mask);
                 }
             })?;
         }
