@@ -191,7 +191,7 @@ impl Session {
     ) -> Option<f64> {
         let mirror = self.features.ghosts.role.mirror().filter(|_| self.shows_ghosts)?;
         let server = self.features.ghosts.server;
-        let heard = server.and_then(|server| timing::newest_without_loss(&self.host, mirror, server));
+        let heard = server.and_then(|server| timing::newest_in_rest(&self.host, mirror, server, now));
         let connection = server.and_then(|server| self.host.connection(server));
         let line = (heard, connection.map_or(Duration::ZERO, Connection::longest_rtt));
         view.show((mirror, self.features.timing.player()), line, now, tick, columns)

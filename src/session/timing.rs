@@ -14,7 +14,7 @@ use crate::time::Instant;
 use crate::timeline::packet::{self, InputFault, Report, VIEW_STEPS};
 use crate::timeline::referee::TickTime;
 use crate::timeline::{InputState, LeadConfig, MissingPolicy, Player, PlayerConfig, Referee};
-use crate::transport::{Notification, OpaqueBody, Received};
+use crate::transport::{Connection, Notification, OpaqueBody, Received};
 use crate::wire::{BitReader, BitWriter};
 
 /// By default, a missing input is replaced by the one before it for this many ticks.
@@ -38,13 +38,22 @@ pub(super) fn packet_time(
     (at, sequence): (Instant, u64),
 ) -> PacketTime {
     let lost = mirror.newest_packet().map_or(0, |before| missing_between(host, peer, before, sequence));
-    PacketTime { at, sequence, lost }
+    let acks_until = host.connection(peer).map_or(Instant::ZERO, Connection::acked_sent_at);
+    PacketTime { at, sequence, lost, acks_until }
 }
 
-/// The newest packet of a peer, if all packets since the newest one with a tick arrived: nothing changed since then.
-pub(super) fn newest_without_loss(host: &Host, mirror: &Mirror, peer: PeerHandle) -> Option<u64> {
-    let newest = host.connection(peer)?.newest_received()?;
-    (missing_between(host, peer, mirror.newest_packet()?, newest) == 0).then_some(newest)
+/// The newest packet of a peer, if all packets since the newest one with a tick arrived, and the server didn't wait for acks:
+/// nothing changed since then.
+pub(super) fn newest_in_rest(
+    host: &Host,
+    mirror: &mut Mirror,
+    peer: PeerHandle,
+    now: Option<Instant>,
+) -> Option<u64> {
+    let sequence = host.connection(peer)?.newest_received()?;
+    let time = packet_time(host, mirror, peer, (now?, sequence));
+    let is_known = !mirror.may_server_wait(time) && time.lost == 0 && mirror.newest_packet().is_some();
+    is_known.then_some(sequence)
 }
 
 /// How many packets of a peer between these two haven't arrived: the last 320 numbers are checked, and one counts for

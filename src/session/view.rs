@@ -40,7 +40,7 @@ pub struct ClientView {
     reckons: bool,
     /// The epoch of the server's world.
     epoch: u32,
-    /// The newest packet, if none is missing since the newest tick.
+    /// The newest packet, if nothing changed since the newest tick.
     heard: Option<u64>,
 }
 
@@ -127,7 +127,7 @@ impl ClientView {
         }
     }
 
-    /// Shows the world at `now`, or at a tick that the application asks for. `heard` is the newest packet, if none is missing
+    /// Shows the world at `now`, or at a tick that the application asks for. `heard` is the newest packet, if nothing changed
     /// since the newest tick, and `round_trip` the longest of the last ones. Returns the tick that is shown, if any is.
     pub(super) fn show<'a, C: AsMut<[&'a mut [u8]]>>(
         &mut self,
@@ -140,10 +140,13 @@ impl ClientView {
         if core::mem::replace(&mut self.epoch, mirror.epoch()) != mirror.epoch() {
             self.playout.reset();
         }
-        for TickArrival { tick, at, lost } in mirror.take_received() {
+        for TickArrival { tick, at, lost, has_waited } in mirror.take_received() {
+            if has_waited {
+                self.playout.note_wait(tick);
+            }
             self.playout.handle_arrival(tick, at, lost);
         }
-        if core::mem::replace(&mut self.heard, heard) != heard && heard.is_some() {
+        if now.is_some() && core::mem::replace(&mut self.heard, heard) != heard && heard.is_some() {
             self.playout.handle_quiet();
         }
         let played = now.and_then(|now| self.playout.advance(now));
