@@ -29,6 +29,7 @@ class Drawn:
         timing = {"inputs": Key, "tick_rate": rate} if has_inputs else {}
         self.lab = Lab(tw.Protocol(1, [Note], ghosts=[Runner], **timing), (line, line))
         self.client, self.has_inputs = self.lab.client(), has_inputs
+        self.other_moves = False
         self.runner, self.other = (self.lab.server.world.spawn(Runner()) for _ in range(2))
         #: The times until which the programs stand still.
         self.client_asleep = self.server_asleep = 0.0
@@ -42,9 +43,10 @@ class Drawn:
         if lab.now < self.server_asleep:
             return
         lab.server.receive()
-        list(lab.server.inputs)
+        if self.has_inputs:
+            list(lab.server.inputs)
         tick = lab.server.world.tick + 1
-        self.runner.x, self.other.x = float(tick), float(tick // 13)
+        self.runner.x, self.other.x = float(tick), float(tick // 13) * self.other_moves
         lab.server.flush()
 
     def play(self) -> None:
