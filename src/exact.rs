@@ -34,12 +34,28 @@ pub fn cube_root(x: f64) -> f64 {
     })
 }
 
+/// A number in a sentence: in the fewest digits that identify it, those of a single if it is one.
+pub(crate) fn short(value: f64) -> String {
+    let single = value as f32;
+    match () {
+        () if value.is_finite() && value.abs() >= 1e16 => format!("{value:e}"),
+        () if f64::from(single) == value && value.abs() < 16_777_216.0 => single.to_string(),
+        () => value.to_string(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::rng::Rng;
 
     const PRECISION: f64 = 1e-12;
+
+    #[test]
+    fn numbers_in_sentences_are_short() {
+        let shown = [0.1, f64::from(0.1f32), 1.0, 2_147_483_648.0, 1e300, -1e16, f64::NAN].map(short);
+        assert_eq!(shown, ["0.1", "0.1", "1", "2147483648", "1e300", "-1e16", "NaN"]);
+    }
 
     #[test]
     fn functions_agree_with_the_standard_library() {

@@ -4,6 +4,8 @@
 use core::fmt;
 use std::borrow::Cow;
 
+use crate::exact::short;
+
 /// The largest netcode payload: the standard's, chosen so that a datagram (payload + 25 bytes of netcode + 28 of
 /// IPv4/UDP = 1,253) stays below IPv6's guaranteed 1,280.
 pub const MAX_PAYLOAD: usize = 1200;
@@ -59,7 +61,24 @@ impl ConfigError {
 
     /// An error about `field`, unless its value is a number above 0.
     pub(crate) fn positive(field: &'static str, value: f64) -> Result<(), ConfigError> {
-        ConfigError::unless(value.is_finite() && value > 0.0, field, value, "above 0 and finite")
+        ConfigError::unless(value.is_finite() && value > 0.0, field, short(value), "above 0 and finite")
+    }
+
+    /// An error unless `low` is at most `high`. It is about the field that was given: `high`, unless that has its
+    /// default.
+    pub(crate) fn ordered(
+        (low_field, low): (&'static str, f64),
+        (high_field, high): (&'static str, f64),
+        default_high: f64,
+    ) -> Result<(), ConfigError> {
+        let [low_shown, high_shown] = [low, high].map(short);
+        match () {
+            () if low <= high => Ok(()),
+            () if high == default_high => {
+                Self::unless(false, low_field, low_shown, format!("at most {high_field} ({high_shown})"))
+            }
+            () => Self::unless(false, high_field, high_shown, format!("at least {low_field} ({low_shown})")),
+        }
     }
 }
 

@@ -62,7 +62,7 @@ def measure(
     name: str, server_hz: int = 60, client_hz: int = 60, *, seconds: float = 60.0, seed: int = 2
 ) -> Predicting:
     """A player that changes its mind three times a second, on a server that runs the same step."""
-    protocol = tw.Protocol(1, [Move], ghosts=[Player], inputs=Move, tick_rate=server_hz)
+    protocol = tw.Protocol(1, ghosts=[Player], inputs=Move, tick_rate=server_hz)
     lab, step = Lab(protocol, LINES[name], seed), stepper(server_hz)
     server, client = lab.server, lab.client()
     bodies: dict[tw.ClientHandle, tuple[Body, Player]] = {}
@@ -164,7 +164,7 @@ def costs() -> dict[str, float]:
 
 def server_costs(step: Any, clocked: Any, players: int = 64) -> dict[str, float]:
     """A server's tick with the inputs of so many players, beside the game's steps alone."""
-    protocol = tw.Protocol(1, [Move], inputs=Move, tick_rate=60)
+    protocol = tw.Protocol(1, inputs=Move, tick_rate=60)
     lab = Lab(protocol, LINES["localhost"])
     clients = [lab.client() for _ in range(players)]
     for turn in range(120):

@@ -42,7 +42,7 @@ def measure(
     seed: int = 1,
 ) -> Timing:
     """Runs a server and a client whose clock drifts by this fraction."""
-    protocol = tw.Protocol(1, [Move], inputs=Move, tick_rate=server_hz)
+    protocol = tw.Protocol(1, inputs=Move, tick_rate=server_hz)
     lab = Lab(protocol, LINES[name], seed)
     server, client = lab.server, lab.client()
     clock = client.clock

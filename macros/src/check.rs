@@ -1,7 +1,7 @@
 //! Checks of parameters, such as `#[within(1, 64)] count: u32`.
 //!
 //! Parameters of some types are checked without being asked for, because PyO3's sentences don't name the parameter: texts, bytes,
-//! addresses, and objects of a class.
+//! addresses, bools, numbers and objects of a class.
 
 use proc_macro2::{Span, TokenStream as Tokens};
 use quote::{ToTokens, format_ident, quote};
@@ -18,7 +18,7 @@ const CHECKS: [&str; 16] = [
 ];
 
 /// The checks of types, by how a type begins.
-const OF_TYPES: [(&str, &str); 7] = [
+const OF_TYPES: [(&str, &str); 9] = [
     ("& str", "text"),
     ("String", "text"),
     ("& [u8]", "bytes"),
@@ -26,7 +26,12 @@ const OF_TYPES: [(&str, &str); 7] = [
     ("AddressList", "address"),
     ("Destination", "address"),
     ("PathBuf", "path"),
+    ("bool", "truth"),
+    ("f64", "number"),
 ];
+
+/// Types of ints. Their bounds are those of the type.
+const INTS: [&str; 7] = ["u8", "u16", "u32", "u64", "usize", "i32", "i64"];
 
 /// Types that any object has, or that PyO3 makes of all other arguments.
 const UNCHECKED: [&str; 4] = ["PyAny", "PyTuple", "PyDict", "Self"];
@@ -42,7 +47,7 @@ pub(crate) fn apply(class: &str, function: &mut Signature, attributes: &[Attribu
         let name = pattern.ident.to_string();
         let check = match written(argument)? {
             None if is_special || !argument.attrs.is_empty() => None,
-            None => of_type(&argument.ty).map(|check| (check, Tokens::new())),
+            None => of_type(&argument.ty),
             check => check,
         };
         let Some((check, bounds)) = check else { continue };
@@ -82,10 +87,14 @@ fn written(argument: &mut PatType) -> syn::Result<Option<(Path, Tokens)>> {
     Ok(Some((attribute.path().clone(), bounds)))
 }
 
-/// Returns the check that all parameters of a type have.
-fn of_type(kind: &Type) -> Option<Path> {
+/// Returns the check that all parameters of a type have, with its bounds.
+fn of_type(kind: &Type) -> Option<(Path, Tokens)> {
     let text = spelled(kind);
     let text = text.strip_prefix("Option < ").map_or(&*text, |inner| inner.trim_end_matches(" >"));
+    if INTS.contains(&text) {
+        let int = format_ident!("{text}");
+        return Some((parse_quote!(within), quote!(, #int::MIN, #int::MAX)));
+    }
     let found = OF_TYPES.iter().find(|(begin, _)| text == *begin).map(|(_, check)| *check);
     let is_object = |begin: &str| {
         text.strip_prefix(begin).is_some_and(|rest| {
@@ -102,7 +111,7 @@ fn of_type(kind: &Type) -> Option<Path> {
         found => found?,
     };
     let check = format_ident!("{check}");
-    Some(parse_quote!(#check))
+    Some((parse_quote!(#check), Tokens::new()))
 }
 
 fn spelled(kind: &Type) -> String {

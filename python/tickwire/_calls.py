@@ -17,7 +17,7 @@ import typing
 from collections.abc import Callable
 from typing import Any, Concatenate, Final, Generic, Literal, ParamSpec, Protocol, TypeVar, overload
 
-from tickwire._checks import check_number
+from tickwire._checks import NOT_PLAIN, check_callable, check_number, check_takes, check_truth, check_within
 from tickwire._core import ClientHandle, FieldType, Schema
 from tickwire._fields import u16, u32
 from tickwire._message import declared_type, default_of, unwrapped
@@ -33,7 +33,12 @@ DEFAULT_RATE = 120.0
 DEFAULT_BURST = 240.0
 DEFAULT_TIMEOUT = 10.0
 MAX_TIMEOUT = 86_400.0
-MAX_BURST = 1e6
+MIN_RATE = 0.001
+MAX_RATE = 1_000_000
+MAX_CHANNELS = 64
+
+# The default of settings that only calls to the server have.
+NOT_GIVEN: Any = type("NotGiven", (), {"__repr__": lambda _: "..."})()
 
 # The field that has the number of a request. Read by the native core.
 NUMBER = "tickwire_request"
@@ -117,10 +122,10 @@ def call(
     /,
     *,
     channel: int | str | None = None,
-    rate: float | None = None,
-    burst: float | None = None,
-    owned: bool | None = None,
-    abuse: Literal["drop", "disconnect"] | None = None,
+    rate: float = NOT_GIVEN,
+    burst: float | None = NOT_GIVEN,
+    owned: bool = NOT_GIVEN,
+    abuse: Literal["drop", "disconnect"] = NOT_GIVEN,
     timeout: float = DEFAULT_TIMEOUT,
 ) -> Any:
     """Turns a function into a call (RPC): the other side runs it, with the arguments given on this side.
@@ -162,28 +167,33 @@ def call(
     if direction is not Direction.TO_SERVER:
         given = {"rate": rate, "burst": burst, "owned": owned, "abuse": abuse}
         for name, value in given.items():
-            if value is not None:
+            if value is not NOT_GIVEN:
                 raise TypeError(
                     f"{name} is for calls to the server, and this is {direction.value}: leave it out"
                 )
-    rate = DEFAULT_RATE if rate is None else rate
-    check_number("rate", rate)
-    burst = min(max(2 * rate, 1.0), MAX_BURST) if burst is None else burst
-    check_number("burst", burst)
-    if abuse not in (None, "drop", "disconnect"):
+    rate = DEFAULT_RATE if rate is NOT_GIVEN else rate
+    check_within("rate", rate, MIN_RATE, MAX_RATE)
+    burst = min(max(2 * rate, 1.0), MAX_RATE) if burst is NOT_GIVEN or burst is None else burst
+    check_within("burst", burst, 1, MAX_RATE)
+    owned = True if owned is NOT_GIVEN else owned
+    check_truth("owned", owned)
+    abuse = "drop" if abuse is NOT_GIVEN else abuse
+    if abuse not in ("drop", "disconnect"):
         raise ValueError(f"abuse must be 'drop' or 'disconnect', not {abuse!r}")
     check_number("timeout", timeout)
     if not 0 < timeout <= MAX_TIMEOUT:
         raise ValueError(f"timeout must be above 0 to {MAX_TIMEOUT:g} seconds, not {timeout!r}")
     if channel is not None and (isinstance(channel, bool) or not isinstance(channel, int | str)):
         raise TypeError(f"channel must be an int or a str, not {type(channel).__name__}")
+    if isinstance(channel, int):
+        check_within("channel", channel, 0, MAX_CHANNELS - 1, int)
     names = sys._getframe(1).f_locals
     kind = ServerCall if direction is Direction.TO_SERVER else ClientCall
     said = {
         "channel": channel,
         "rate": float(rate),
         "burst": float(burst),
-        "owned": owned is not False,
+        "owned": owned,
         "disconnects": abuse == "disconnect",
         "timeout": float(timeout),
     }
@@ -194,13 +204,16 @@ def call(
     return make
 
 
-def check_function(function: object) -> None:
+def check_function(call: Call[Any, Any], function: object) -> None:
     """Refuses objects that can't run a call."""
-    if not callable(function):
-        raise TypeError(f"function must be callable, not {type(function).__name__}")
-    if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
-        name = getattr(function, "__name__", "it")
-        raise TypeError(f"function must be a plain function, not a coroutine function or a generator: {name}")
+    caller = ("caller",) if call.direction is Direction.TO_SERVER else ()
+    declared = call._declared
+    given = (*caller, *declared.positional)
+    shown = ", ".join((*given, *(f"{name}=" for name in declared.keywords)))
+    check_callable("function", function)
+    check_takes(
+        "function", function, f"({shown}), like {call.function.__name__}()", given, keywords=declared.keywords
+    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -282,12 +295,9 @@ def _function_name(function: Any) -> str:
     if function.__name__ == "<lambda>":
         raise TypeError("@tw.call must decorate a function with a name and annotations, not a lambda")
     name = function.__name__
-    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
-        raise TypeError(
-            f"{name} must be a plain function, not a coroutine function: a tick can't wait for it"
-        )
-    if inspect.isgeneratorfunction(function):
-        raise TypeError(f"{name} must be a plain function, not a generator: it would never run")
+    for is_one, kind in NOT_PLAIN.items():
+        if is_one(function):
+            raise TypeError(f"{name} must be a plain function, not {kind}: it would never run")
     return name
 
 

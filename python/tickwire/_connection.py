@@ -44,7 +44,7 @@ class DisconnectReason(enum.Enum):
 
     CLOSED = "closed by this side"
     KICKED = "the server ended the connection"
-    SERVER_CLOSED = "the server closed"
+    SERVER_CLOSED = "the server closed, or its program ended"
     PEER_DISCONNECTED = "the other side disconnected"
     TIMED_OUT = "nothing arrived from the other side for too long"
     REPLACED = "the same client connected once more and took this connection's place"

@@ -2128,7 +2128,7 @@ class Latency:
 class Clock:
     """A client's estimate of its server's time: see :attr:`Client.clock`.
 
-    The time is unknown until packets have arrived in both directions, about two round trips after the connection is
+    The time is unknown until packets have arrived in both directions, a round trip and five ticks after the connection is
     up. The clock then runs within a few percent of the server's rate, and never backwards. All attributes raise
     ValueError if the protocol has no ``tick_rate``. See ``docs/time.md``.
     """
@@ -5972,12 +5972,15 @@ class SyncTest(Generic[_I, _Do]):
     def advance(self, inputs: Iterable[_I]) -> Iterator[_Do]:
         """Runs one frame: yields requests like :meth:`Rollback.advance`.
 
+        Nothing is lost if the iteration ends early. If a function of the game raised, a difference was found, or the
+        loop was left, the next call yields only the remaining requests, and its inputs aren't used.
+
         Args:
             inputs (Sequence[Any]): the inputs of all players.
 
         Raises:
             ValueError, TypeError: an input isn't valid, or a player has no input. Nothing was changed.
-            RuntimeError: the last call's iterator still has requests.
+            RuntimeError: the last call wasn't iterated.
             SyncTestError: during the iteration, if a frame had another result when it ran again; the error names
                 the frame and the fields.
             ValueError: during the iteration, if a saved state changed; the error names the parts that changed.
@@ -6000,9 +6003,9 @@ class StateArrays:
     def sums(self, frame: int) -> tuple[list[str], list[int]]:
         """The names of the fields, and the fields' checksums in the state before a frame."""
     def compare(self, frame: int) -> None:
-        """Raises ``SyncTestError`` if the arrays differ from the state before a frame."""
+        """Asks :meth:`finish_comparison` to compare the arrays with the state before a frame."""
     def finish_comparison(self) -> None:
-        """Does nothing, because :meth:`compare` has already compared the arrays."""
+        """Raises ``SyncTestError`` once if the arrays differ from that state."""
 
 def state_sum(name: str | None, value: object) -> int:
     """Returns a checksum over a value (an int, float, str, bytes or a buffer) and its ``name``; None: a value without a

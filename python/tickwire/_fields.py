@@ -27,6 +27,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, NoReturn, TypeAlias, TypeVar
 
+from tickwire._checks import check_callable
 from tickwire._core import (
     FieldType,
     angle,
@@ -367,8 +368,7 @@ class Converter:
 
     def __init__(self, wire: Any, to_wire: Callable[[Any], Any], from_wire: Callable[[Any], Any]) -> None:
         for name, function in (("to_wire", to_wire), ("from_wire", from_wire)):
-            if not callable(function):
-                raise TypeError(f"{name} must be callable, not {type(function).__name__}")
+            check_callable(name, function, 1)
         self.wire = wire
         self.to_wire = to_wire
         self.from_wire = from_wire

@@ -14,7 +14,7 @@ import types
 from collections.abc import Callable
 from typing import Annotated, Any, NamedTuple, TypeAlias, TypeVar, dataclass_transform, overload
 
-from tickwire._checks import check_number, check_truth, check_within
+from tickwire._checks import check_callable, check_number, check_truth, check_within
 from tickwire._core import ClientHandle, FieldType, Ghost, GhostArrays, Properties, Property, Schema
 from tickwire._fields import NATURAL, Condition, ShownAs, When, initial
 from tickwire._message import (
@@ -316,8 +316,7 @@ def relevancy_of(rule: object) -> tuple[str, object]:
         case Always() | Owner() | Chosen():
             return type(rule).__name__, None
         case Hook(function):
-            if not callable(function):
-                raise TypeError(f"Hook's function must be callable, not {type(function).__name__}")
+            check_callable("Hook's function", function, 2)
             return "Hook", function
         case Grid(name, radius, cell, leave_radius, linger, far_weight):
             if not isinstance(name, str):

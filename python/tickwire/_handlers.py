@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar, overload
 
+from tickwire._checks import check_callable
 from tickwire._core import ClientHandle, Ghost, Inbox
 
 __all__ = ["Handlers"]
@@ -71,6 +72,7 @@ class Handlers:
             raise ValueError(f"{class_.__name__} already has a function, {taken}()")
 
         def register(function: Callable[..., Any]) -> Callable[..., Any]:
+            check_callable("function", function, 1, 2)
             self._by_class[class_] = function
             return function
 

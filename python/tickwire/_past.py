@@ -14,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, TypeVar
 
+from tickwire._checks import check_within
 from tickwire._core import ClientHandle, Ghost, GhostArrays, World, WorldView
 from tickwire.errors import GhostError
 
@@ -22,6 +23,7 @@ __all__ = ["MAX_JUDGEMENTS", "Judgement", "Judgements", "Past"]
 _G = TypeVar("_G")
 
 MAX_JUDGEMENTS = 1024
+MAX_KEPT = 1_000_000
 """The default number of judgements to keep."""
 
 Clamped = Literal["", "too old", "future", "unsaid"]
@@ -60,6 +62,7 @@ class Judgements:
     """
 
     def __init__(self, most: int = MAX_JUDGEMENTS) -> None:
+        check_within("most", most, 0, MAX_KEPT, int)
         self._kept: deque[Judgement] = deque(maxlen=most)
         self._count = 0
         self.too_old = 0
@@ -78,8 +81,7 @@ class Judgements:
 
     @most.setter
     def most(self, most: int) -> None:
-        if isinstance(most, bool) or not isinstance(most, int) or most < 0:
-            raise ValueError(f"most must be an int of at least 0, not {most!r}")
+        check_within("most", most, 0, MAX_KEPT, int)
         self._kept = deque(self._kept, maxlen=most)
 
     @property

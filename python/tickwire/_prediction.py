@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import Any, Generic, TypeVar
 
-from tickwire._checks import check_number, check_within
+from tickwire._checks import check_callable, check_number, check_within
 from tickwire._core import Client, Ghost
 from tickwire.errors import PredictionError
 
@@ -80,8 +80,7 @@ class Prediction(Generic[_S, _M]):
         check_number("snap", snap)
         check_within("max_replay", max_replay, 1, 1024, int)
         check_within("smoothing", smoothing, 0, 60)
-        if not callable(step):
-            raise TypeError(f"step must be callable, as step(state, move), not {type(step).__name__}")
+        check_callable("step", step, 2, others=", as step(state, move)")
         if not snap > 0:
             raise ValueError(f"snap must be above 0, not {snap}")
         self._tolerance: dict[str | None, float] = {}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 from typing import Protocol as Shape
 
-from tickwire._checks import check_number
+from tickwire._checks import check_number, check_takes
 from tickwire._core import ConnectToken
 
 __all__ = ["Reconnect", "TokenSource"]
@@ -60,6 +60,8 @@ class Reconnect:
         if self.token is not None and not callable(self.token):
             kind = type(self.token).__name__
             raise TypeError(f"token must be callable, and make a token for each attempt, or None, not {kind}")
+        if self.token is not None:
+            check_takes("token", self.token, "0 arguments", ())
         for name in ("first_delay", "max_delay", "jitter"):
             check_number(name, getattr(self, name))
         if not 0 < self.first_delay <= MAX_SECONDS:

@@ -108,8 +108,8 @@ def run(
             :func:`tickwire.fleet.agones.lifecycle`.
         linger (float, default 0.0): the longest time in seconds, 0 to 60, to wait at the end for the other
             sides to receive everything, as in :meth:`Server.close`. A second Ctrl-C ends the wait.
-        reason (str | None, default None): a text for the other sides, 1 to 128 bytes in UTF-8. Peers don't
-            support it.
+        reason (str | None, default None): a text for the other sides, 1 to 128 bytes in UTF-8. It isn't
+            sent if the body raises. Peers don't support it.
         empty_rate (float | None, default None): ticks per second while a server has no clients, above 0 and
             at most ``rate``; None: always ``rate``. A low value saves CPU time. Ticks are then skipped, so
             the yielded numbers have gaps. When a client connects, a tick starts at once, or within 0.25
@@ -334,6 +334,8 @@ class Loop(Generic[_I]):
             self._flush()
         finally:
             if not self.endpoint.closed and (raised is None or issubclass(raised, Exception)):
+                if raised is not None:
+                    self._goodbye.pop("reason", None)  # it is of an end that was planned
                 self.endpoint.close(**self._goodbye, wait=False)
                 self._lingering = True
 

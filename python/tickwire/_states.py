@@ -117,8 +117,10 @@ class Copies:
 
     def save(self, frame: int, checked: bool) -> Save | None:
         """Saves the state before a frame, or returns a request to save it."""
-        request = self._saved[frame % len(self._saved)] = Save(frame, checked)
-        return self._fill(request)
+        request = Save(frame, checked)
+        asked = self._fill(request)
+        self._saved[frame % len(self._saved)] = request
+        return asked
 
     def load(self, frame: int) -> Load | None:
         """Loads the state before a frame, or returns a request to load it."""
@@ -136,8 +138,10 @@ class Copies:
 
     def compare(self, frame: int) -> Save | None:
         """Saves the state before a frame again, to compare both copies."""
-        self._compared = Save(frame, False)
-        return self._fill(self._compared)
+        request = Save(frame, False)
+        asked = self._fill(request)
+        self._compared = request
+        return asked
 
     def finish_comparison(self) -> None:
         """Raises ``SyncTestError`` if the state differed when it was saved again."""
@@ -146,6 +150,7 @@ class Copies:
             return
         frame = again.frame
         if fields := differing(self._state(before, frame), self._state(again, frame)):
+            self._saved[frame % len(self._saved)] = again  # The test goes on with the new result.
             raise SyncTestError(frame, fields)
 
     def _fill(self, request: Save) -> Save | None:
@@ -177,7 +182,7 @@ class TestedCopies(Copies):
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        self._seals: list[tuple[int, dict[Any, bytes | None]] | None] = [None] * len(self._saved)
+        self._seals: list[tuple[Save, dict[Any, bytes | None]] | None] = [None] * len(self._saved)
 
     def save(self, frame: int, checked: bool) -> Save | None:
         self._check_seal(frame % len(self._saved))
@@ -190,13 +195,16 @@ class TestedCopies(Copies):
     def finish_comparison(self) -> None:
         for place, saved in enumerate(self._saved):
             seal = self._seals[place]
-            if saved and saved.state is not None and (seal is None or seal[0] != saved.frame):
-                self._seals[place] = (saved.frame, _pickled(saved.state))
+            if saved and saved.state is not None and (seal is None or seal[0] is not saved):
+                self._seals[place] = (saved, _pickled(saved.state))
         super().finish_comparison()
 
     def _check_seal(self, place: int) -> None:
         saved, seal = self._saved[place], self._seals[place]
-        if saved and seal and (fields := differing(seal[1], _pickled(saved.state))):
+        if saved is None or seal is None or seal[0] is not saved:
+            return
+        if fields := differing(seal[1], _pickled(saved.state)):
+            self._seals[place] = None  # It is reported once, and the test goes on.
             raise ValueError(
                 f"save must return a copy that shares nothing with the game, but {', '.join(fields)} of the "
                 f"state before frame {saved.frame} changed later: save, and load, a copy.deepcopy()"

@@ -41,8 +41,8 @@ def run(
             checks, or an object whose ``tick()`` is called in each tick, as in :func:`tickwire.run`.
         linger (float, default 0.0): the longest time in seconds, 0 to 60, to wait at the end for the other
             sides to receive everything. The event loop runs meanwhile.
-        reason (str | None, default None): a text for the other sides, 1 to 128 bytes in UTF-8. Peers don't
-            support it.
+        reason (str | None, default None): a text for the other sides, 1 to 128 bytes in UTF-8. It isn't
+            sent if the body raises. Peers don't support it.
         empty_rate (float | None, default None): ticks per second while a server has no clients, above 0 and
             at most ``rate``; None: always ``rate``. When a client connects, a tick starts within 0.25
             seconds.

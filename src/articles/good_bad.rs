@@ -58,15 +58,16 @@ impl GoodBadConfig {
     pub fn check(&self) -> Result<(), ConfigError> {
         ConfigError::positive("good_packets_per_second", self.good_packets_per_second)?;
         ConfigError::positive("bad_packets_per_second", self.bad_packets_per_second)?;
-        let time = |valid, field, time: Duration, bound| {
-            ConfigError::unless(valid, field, format_args!("{time:?}"), bound)
-        };
-        let (min, max) = (self.min_recovery_time, self.max_recovery_time);
-        time(min <= max, "min_recovery_time", min, "at most max_recovery_time")?;
-        let between = (min..=max).contains(&self.recovery_time);
-        let bound = "from min_recovery_time to max_recovery_time";
-        time(between, "recovery_time", self.recovery_time, bound)?;
-        time(!self.halve_every.is_zero(), "halve_every", self.halve_every, "above 0")
+        let default = Self::default();
+        let [min, time, max] = [self.min_recovery_time, self.recovery_time, self.max_recovery_time]
+            .map(|time| time.as_secs_f64());
+        let [default_time, default_max] =
+            [default.recovery_time, default.max_recovery_time].map(|time| time.as_secs_f64());
+        let (min, time, max) =
+            (("min_recovery_time", min), ("recovery_time", time), ("max_recovery_time", max));
+        ConfigError::ordered(min, time, default_time)?;
+        ConfigError::ordered(time, max, default_max)?;
+        ConfigError::positive("halve_every", self.halve_every.as_secs_f64())
     }
 }
 

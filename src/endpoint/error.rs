@@ -5,22 +5,48 @@ use core::fmt;
 use crate::limits::ConfigError;
 use crate::transport;
 
-/// Why a message can't be sent. Nothing was queued.
+/// Why a request about a peer is refused. Nothing has changed then.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SendError {
+pub enum PeerError<E> {
     /// The connection is not up, or is over; the slot may belong to another peer by now.
     NotConnected,
-    /// The channel refuses it.
-    Channel(transport::SendError),
+    /// The peer's connection refuses it.
+    Refused(E),
 }
+
+/// Why a message can't be sent.
+pub type SendError = PeerError<transport::SendError>;
+
+/// Why a budget or a rate can't be set.
+pub type BudgetError = PeerError<ConfigError>;
 
 impl SendError {
     /// Whether the message can be sent to other peers: only this one is gone, or has no room.
     pub fn is_refusal(&self) -> bool {
         use transport::SendError::{Full, TickFull};
-        matches!(self, SendError::NotConnected | SendError::Channel(Full { .. } | TickFull { .. }))
+        matches!(self, SendError::NotConnected | SendError::Refused(Full { .. } | TickFull { .. }))
     }
 }
+
+impl<E> From<E> for PeerError<E> {
+    fn from(error: E) -> Self {
+        PeerError::Refused(error)
+    }
+}
+
+impl<E: fmt::Display> fmt::Display for PeerError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PeerError::NotConnected => f.write_str(
+                "the peer is not connected: wait for its Connected event, and drop its handle when its \
+                 Disconnected event arrives",
+            ),
+            PeerError::Refused(error) => error.fmt(f),
+        }
+    }
+}
+
+impl<E: fmt::Debug + fmt::Display> core::error::Error for PeerError<E> {}
 
 /// Why messages can't be sent to a room. No member was sent any of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,15 +55,6 @@ pub enum RoomError {
     Send(SendError),
     /// The values to keep are more than the room may keep.
     Full { bytes: usize, values: usize, max_bytes: usize },
-}
-
-/// Why a budget or a rate can't be set. Nothing has changed.
-#[derive(Clone, Debug, PartialEq)]
-pub enum BudgetError {
-    // As `SendError::NotConnected`.
-    NotConnected,
-    /// A number is out of its bounds.
-    Config(ConfigError),
 }
 
 impl fmt::Display for RoomError {
@@ -54,31 +71,3 @@ impl fmt::Display for RoomError {
 }
 
 impl core::error::Error for RoomError {}
-
-const NOT_CONNECTED: &str = "the peer is not connected: wait for its Connected event, and drop its handle \
-                             when its Disconnected event arrives";
-
-/// Implements `Display` and `Error` by the variant that has an error of its own.
-macro_rules! error_of_parts {
-    ($Error:ident, $Part:ident from $From:ty) => {
-        impl fmt::Display for $Error {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                match self {
-                    $Error::NotConnected => f.write_str(NOT_CONNECTED),
-                    $Error::$Part(error) => error.fmt(f),
-                }
-            }
-        }
-
-        impl core::error::Error for $Error {}
-
-        impl From<$From> for $Error {
-            fn from(error: $From) -> Self {
-                $Error::$Part(error)
-            }
-        }
-    };
-}
-
-error_of_parts!(SendError, Channel from transport::SendError);
-error_of_parts!(BudgetError, Config from ConfigError);

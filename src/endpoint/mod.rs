@@ -29,7 +29,7 @@ mod transfers;
 pub use config::{ClientConfig, ServerConfig};
 pub use development::{DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, Development, development_names};
 pub use dial::Dial;
-pub use error::{BudgetError, RoomError, SendError};
+pub use error::{BudgetError, PeerError, RoomError, SendError};
 pub use event::Event;
 pub use feature::Feature;
 pub use full_channels::{DEFAULT_STALLED_TIMEOUT, MAX_STALLED_TIMES};

@@ -9,7 +9,7 @@ pub enum DisconnectReason {
     Closed,
     /// The server's application ended this player's connection.
     Kicked,
-    /// The server closed all connections.
+    /// The server closed all connections. It does so, too, when its program ends or raises.
     ServerClosed,
     /// The peer left, and sent a goodbye.
     PeerDisconnected,

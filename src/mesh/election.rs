@@ -14,6 +14,7 @@ impl Mesh {
         self.master = None;
         let until = now + self.config.timeout + ELECTION_GRACE;
         self.election = Some(Election { next_at: self.turn(now, 0), until, claim: None });
+        self.answer_again(now);
         self.check_minority(now);
         // Another player may have noticed earlier, and asked already: if two ask at once, both must ask again.
         self.replay(now, None);

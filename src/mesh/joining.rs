@@ -155,7 +155,10 @@ impl Mesh {
                 // It answers again once there is another master.
                 self.drop_contacts(id);
                 self.link_mut(id).into_iter().for_each(|link| link.since = now);
-                if !addresses.is_empty() {
+                if addresses.is_empty() {
+                    // A member that waits for a new master: it answers again, however long the election takes.
+                    self.answer_by = Instant::NEVER;
+                } else {
                     self.ask_now(addresses);
                 }
                 Ok(())
@@ -256,7 +259,7 @@ impl Mesh {
         }
     }
 
-    /// Answers the newcomers that were sent on to a master that is gone.
+    /// Answers the newcomers that were sent on: the master is gone, or there is another one.
     pub(super) fn answer_again(&mut self, now: Instant) {
         let asked = self.links.iter().filter_map(|link| match &link.role {
             Role::SentOn { name, addresses } => Some((link.id, name.clone(), addresses.clone())),

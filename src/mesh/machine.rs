@@ -7,7 +7,7 @@ use super::links::{Election, Expected, Link, LinkEnd, LinkId, Role};
 use super::message::{Key, Message, Stamp, Ticket};
 use super::output::{Action, Happening, MeshFault};
 use super::roster::{LeaveReason, Member, Players, Roster, Start, bit};
-use super::{JOIN_TIMEOUT, MAX_PLAYERS, REPORT_GRACE};
+use super::{ASK_AGAIN, JOIN_TIMEOUT, MAX_PLAYERS, REPORT_GRACE};
 use crate::time::{Duration, Instant};
 
 /// The settings of a peer.
@@ -48,6 +48,8 @@ pub struct Mesh {
     pub(super) expected: Vec<Expected>,
     /// The contact that the application gave: it is asked again if the one that it named doesn't answer.
     pub(super) contact: Vec<SocketAddr>,
+    /// When this newcomer must have an answer. `NEVER` before it asks, and while a contact waits for a new master.
+    pub(super) answer_by: Instant,
     /// How often this newcomer was sent on to another peer, or asked again.
     pub(super) hops: u32,
     /// The roster that was agreed on, and the proposed one after it.
@@ -115,6 +117,7 @@ impl Mesh {
             links: Vec::new(),
             expected: Vec::new(),
             contact: Vec::new(),
+            answer_by: Instant::NEVER,
             hops: 0,
             stable: Roster::default(),
             pending: None,
@@ -287,7 +290,7 @@ impl Mesh {
         let waits_for_start = self.stable.start.is_some() && !self.told_start;
         let mut next = self.start_at.filter(|_| waits_for_start).unwrap_or(Instant::NEVER);
         if let Phase::Asking { again_at, .. } = self.phase {
-            next = next.min(again_at);
+            next = next.min(again_at).min(self.answer_by);
         }
         if let Some(election) = &self.election {
             let claims = if self.is_member() { election.next_at } else { Instant::NEVER };
@@ -321,6 +324,9 @@ impl Mesh {
 
     /// The layer above has dialled for [`Action::Ask`], or for [`Action::Dial`] of `player`.
     pub fn note_dialling(&mut self, now: Instant, id: LinkId, player: Option<(u8, u32)>) {
+        if player.is_none() && self.answer_by == Instant::NEVER {
+            self.answer_by = now + self.config.timeout + ASK_AGAIN;
+        }
         let role = player.map_or(Role::Contact, |(player, joined)| Role::Player { player, joined });
         self.links.push(Link { is_up: false, ..Link::new(id, None, now, role) });
     }
@@ -433,10 +439,10 @@ impl Mesh {
         if let Phase::Ended(_) = self.phase {
             return;
         }
-        if let Phase::Asking { again_at, .. } = self.phase
-            && again_at <= now
-        {
-            self.ask_now(self.contact.clone());
+        match self.phase {
+            Phase::Asking { .. } if self.answer_by <= now => return self.end(now, LeaveReason::NoAnswer),
+            Phase::Asking { again_at } if again_at <= now => self.ask_now(self.contact.clone()),
+            _ => {}
         }
         let overdue: Vec<LinkId> =
             self.links.iter().filter(|link| self.patience(link) <= now).map(|link| link.id).collect();

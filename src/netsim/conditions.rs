@@ -6,6 +6,7 @@ pub use super::bottleneck::{Bottleneck, DEFAULT_QUEUE, MAX_QUEUE, MAX_RATE};
 pub use super::bursts::Bursts;
 pub use super::outages::Outages;
 pub use super::random_walk::RandomWalk;
+use crate::exact::short;
 use crate::time::Duration;
 
 /// The maximum of a latency, delay or mean time, an hour: a longer one is a mistake in the settings.
@@ -243,7 +244,7 @@ impl fmt::Display for ConditionsError {
                 "jitter and random_walk together must be at most the latency, {latency:?}, not {jitter:?} and {random_walk:?}"
             ),
             ConditionsError::Probability { field, value } => {
-                write!(f, "{field} must be a probability, 0 to 1, not {value}")
+                write!(f, "{field} must be a probability, 0 to 1, not {}", short(*value))
             }
             ConditionsError::Bytes { field: "rate", value, least, most } => {
                 write!(f, "rate must be {least} to {most} bytes per second, not {value}")
@@ -252,10 +253,10 @@ impl fmt::Display for ConditionsError {
                 write!(f, "{field} must be {least} to {most} bytes, not {value}")
             }
             ConditionsError::BurstLength { value } => {
-                write!(f, "the mean length of bursts must be 1 to 1e9 packets, not {value}")
+                write!(f, "length must be 1 to 1e9 packets, the mean of bursts, not {}", short(*value))
             }
             ConditionsError::BurstLoss { value, length, bound } => {
-                write!(f, "the mean loss by bursts of {length} packets must be 0 to {bound}, not {value}")
+                write!(f, "loss must be 0 to {bound} by bursts of {length} packets, not {}", short(*value))
             }
         }
     }

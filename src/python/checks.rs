@@ -6,8 +6,9 @@ use crate::python::prelude::*;
 use pyo3::pyclass::boolean_struct::True;
 use pyo3::{PyClass, PyTypeCheck, PyTypeInfo};
 
-use super::arguments::{number as not_bool, wrong};
 use crate::wire::MAX_LENGTH;
+use pyo3::conversion::FromPyObjectOwned;
+use pyo3::exceptions::PyUnicodeEncodeError;
 
 /// The latest time that a caller may give: 200 years.
 pub(super) const LATEST: f64 = 200.0 * 366.0 * 86_400.0;
@@ -91,12 +92,12 @@ where
         return within(name, given, or, low, high);
     };
     if float.fract() != 0.0 {
-        refuse!(PyTypeError, "{name} must be a whole number, not {float}");
+        refuse!(PyTypeError, "{name} must be a whole number, not {}", short(float));
     }
     T::try_from(float as i128)
         .ok()
         .filter(|it| (&low..=&high).contains(&it))
-        .ok_or_else(|| outside(name, float, low, high))
+        .ok_or_else(|| outside(name, short(float), low, high))
 }
 
 fn outside(name: &str, value: impl Display, low: impl Display, high: impl Display) -> PyErr {
@@ -124,7 +125,7 @@ pub(super) fn duration(name: &str, value: f64, high: f64) -> PyResult<Duration> 
     if (0.0..=high).contains(&value) {
         Ok(Duration::from_secs_f64(value))
     } else {
-        Err(PyValueError::new_err(format!("{name} must be 0 to {high} seconds, not {value}")))
+        Err(PyValueError::new_err(format!("{name} must be 0 to {high} seconds, not {}", short(value))))
     }
 }
 
@@ -135,6 +136,9 @@ pub(super) fn instant(name: &str, given: &Object<'_>, or: &str) -> PyResult<Inst
 
 /// A number; the caller checks its bounds. An int beyond all floats is infinite.
 pub(super) fn number(name: &str, given: &Object<'_>, or: &str) -> PyResult<f64> {
+    if given.is_instance_of::<PyBool>() {
+        refuse!(PyTypeError, "{name} must be a number{or}, not bool");
+    }
     match given.extract() {
         Ok(number) => Ok(number),
         Err(error) if error.is_instance_of::<PyOverflowError>(given.py()) => {
@@ -150,14 +154,15 @@ pub(super) fn span(name: &str, given: &Object<'_>, or: &str, low: f64, high: f64
     if (low..=high).contains(&seconds) {
         return Ok(seconds);
     }
-    refuse!(PyValueError, "{name} must be {low} to {high} seconds{or}, not {seconds}")
+    refuse!(PyValueError, "{name} must be {low} to {high} seconds{or}, not {}", short(seconds))
 }
 
 /// A latency, or its variation: a larger number is one of milliseconds by mistake.
 pub(super) fn latency(name: &str, given: &Object<'_>, or: &str) -> PyResult<f64> {
     let value = number(name, given, or)?;
     if value > 10.0 {
-        refuse!(PyValueError, "{name} must be 0 to 10 seconds, not {value}: 50 milliseconds are {name}=0.05");
+        let shown = short(value);
+        refuse!(PyValueError, "{name} must be 0 to 10 seconds, not {shown}: 50 milliseconds are {name}=0.05");
     }
     span(name, given, or, 0.0, 10.0)
 }
@@ -187,12 +192,13 @@ pub(super) fn either(name: &str, given: &Object<'_>, or: &str, one: &str, other:
     refuse!(PyValueError, "{name} must be '{one}' or '{other}'{or}, not '{word}'")
 }
 
-/// A function, or another object that can be called.
-pub(super) fn callable(name: &str, given: &Object<'_>, or: &str) -> PyResult<Py<PyAny>> {
-    if given.is_callable() {
-        return Ok(given.clone().unbind());
-    }
-    refuse!(PyTypeError, "{name} must be callable{or}, not {}", class_name(given))
+/// A function, or another object that can be called with a number of arguments.
+pub(super) fn callable(name: &str, given: &Object<'_>, or: &str, count: usize) -> PyResult<Py<PyAny>> {
+    let (py, others) = (given.py(), PyDict::new(given.py()));
+    others.set_item(intern!(py, "others"), or)?;
+    let checks = py.import("tickwire._checks")?;
+    checks.call_method(intern!(py, "check_callable"), (name, given, count), Some(&others))?;
+    Ok(given.clone().unbind())
 }
 
 /// A list of message classes, or None for none.
@@ -270,4 +276,71 @@ pub(super) fn object<T: PyTypeCheck + PyTypeInfo>(
     or: &str,
 ) -> PyResult<Py<T>> {
     instance(name, given, or).map(|object| object.clone().unbind())
+}
+
+/// Extracts an argument; `what` says in words what it must be.
+pub(super) fn argument<'py, T: FromPyObjectOwned<'py>>(
+    name: &str,
+    given: &Object<'py>,
+    what: &str,
+) -> PyResult<T> {
+    given.extract().map_err(|error: T::Error| wrong(name, given, what, error.into()))
+}
+
+/// [`argument`] for numbers, which refuses True and False.
+pub(super) fn not_bool<'py, T: FromPyObjectOwned<'py>>(
+    name: &str,
+    given: &Object<'py>,
+    what: &str,
+) -> PyResult<T> {
+    if given.is_instance_of::<PyBool>() {
+        refuse!(PyTypeError, "{name} must be {what}, not bool");
+    }
+    argument(name, given, what)
+}
+
+/// Replaces the error that an argument's conversion raised.
+#[cold]
+pub(super) fn wrong(name: &str, given: &Object<'_>, what: &str, error: PyErr) -> PyErr {
+    let py = given.py();
+    match () {
+        () if error.is_instance_of::<PyUnicodeEncodeError>(py) => {
+            PyValueError::new_err(format!("{name} must be text without lone surrogates"))
+        }
+        () if error.is_instance_of::<PyOverflowError>(py) => {
+            PyValueError::new_err(format!("{name} must be a number of at most 128 bits"))
+        }
+        // The object's own code raised it.
+        () if !error.is_instance_of::<PyTypeError>(py) => error,
+        () if given.is_instance_of::<PyList>() || given.is_instance_of::<PyTuple>() => {
+            PyTypeError::new_err(format!("{name} must be {what}: {}", error.value(py)))
+        }
+        () => PyTypeError::new_err(format!("{name} must be {what}, not {}", class_name(given))),
+    }
+}
+
+/// The name of an object's class, for errors.
+pub(super) fn class_name(object: &Object<'_>) -> String {
+    name_of(&object.get_type())
+}
+
+/// The name of a class, for errors.
+pub(super) fn name_of(class: &Bound<'_, PyType>) -> String {
+    class.name().map_or_else(|_| "it".into(), |name| name.to_string())
+}
+
+/// The representation of an object, for errors.
+pub(super) fn repr_of(object: &Object<'_>) -> String {
+    object.repr().map_or_else(|_| "it".into(), |text| text.to_string())
+}
+
+/// The arguments of `send` and `broadcast`.
+#[derive(Clone, Copy)]
+pub(super) struct Sending<'a, 'py> {
+    /// A message or a batch.
+    pub(super) message: &'a Object<'py>,
+    pub(super) channel: Option<&'a Object<'py>>,
+    pub(super) key: Option<&'a Object<'py>>,
+    pub(super) tag: Option<&'a Object<'py>>,
+    pub(super) notify: bool,
 }

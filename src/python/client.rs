@@ -9,10 +9,11 @@ use super::events::state_to_python;
 use super::ghosts::{ClientWorld, made_classes};
 use super::kind::CLIENT;
 use super::log::log_end;
+use super::randomness::skip_seed;
 use super::reconnect::{Reconnecting, Seat, Tokens, tokens};
 use super::rendezvous::{self, Destination};
 use super::settings::Congestion;
-use super::setup::{open_driver, skip_seed};
+use super::setup::open_driver;
 use super::token::ConnectToken;
 use crate::driver::bind::{check_families, dialling_port};
 use crate::driver::{Carrier, ClaimedToken, claim_token, unix_now};
@@ -244,8 +245,8 @@ impl Facade for Client {
     fn prepare(&self, py: Python<'_>) -> PyResult<()> {
         match &self.reconnecting {
             Some(reconnecting) if !self.endpoint.closed()? => {
-                if reconnecting.has_other_server() {
-                    self.lose_server(DisconnectReason::ServerClosed)?;
+                if let Some(end) = reconnecting.end_by_other_server() {
+                    self.lose_server(end)?;
                 }
                 reconnecting.poll(&self.endpoint, py, |token| self.dial_again(py, token))
             }
@@ -271,7 +272,8 @@ impl Facade for Client {
 
 impl Drop for Client {
     fn drop(&mut self) {
-        let forgotten = self.endpoint.was_never_ticked() && self.made_at.elapsed() >= FORGOTTEN_AFTER;
+        let forgotten =
+            !self.endpoint.ticked.load(Ordering::Relaxed) && self.made_at.elapsed() >= FORGOTTEN_AFTER;
         if forgotten && !self.warned.swap(true, Ordering::Relaxed) {
             // An exiting interpreter takes no warnings any more.
             let _ = Python::try_attach(|py| self.warn_never_ticked(py));

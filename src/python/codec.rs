@@ -201,7 +201,7 @@ impl Class {
         };
         match &self.kind {
             Kind::Declared(schema) => {
-                schema.get().fields.load::<true>(body, 0, &message, Some(&self.slots))?
+                schema.get().fields.load::<true>(body, 0, &message, Some(&self.slots))?;
             }
             Kind::Own { .. } => {
                 let body = OpaqueBody::read(body);

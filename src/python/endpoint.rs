@@ -12,8 +12,8 @@ use super::calls::Desk;
 use super::exit::Process;
 use super::ghosts::{self, Population};
 use super::kind::EndpointKind;
+use super::randomness::{network_id_key, visit_seed};
 use super::rendezvous;
-use super::setup::{network_id_key, visit_seed};
 use crate::driver::udp::UdpSocket;
 use crate::driver::{Carrier, Poller};
 use crate::endpoint::PeerStats;
@@ -124,7 +124,7 @@ impl Endpoint {
     pub(super) fn send_error(&self, class: &str, channel: usize, error: SendError) -> PyErr {
         match error {
             SendError::NotConnected => (self.kind.missing)(),
-            SendError::Channel(error) => channel_error(class, channel, &error),
+            SendError::Refused(error) => channel_error(class, channel, &error),
         }
     }
 
@@ -138,11 +138,6 @@ impl Endpoint {
             known.unwrap_or_else(|| host.fresh_stats())
         };
         Ok(ConnectionStats::new(stats, &self.protocol.get().core))
-    }
-
-    /// Whether the game has never made a call that keeps the endpoint going.
-    pub(super) fn was_never_ticked(&self) -> bool {
-        !self.ticked.load(Ordering::Relaxed)
     }
 
     /// Whether the next receive has something for the game.

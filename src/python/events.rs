@@ -121,6 +121,18 @@ impl ClientHandle {
         other.server == self.server && other.core == self.core
     }
 
+    /// The core's handle, if the client in an argument is a client of this server.
+    pub(super) fn of_server(&self, name: &str, server: u64) -> PyResult<PeerHandle> {
+        if self.server == server {
+            return Ok(self.core);
+        }
+        refuse!(
+            PyValueError,
+            "{name} must belong to this server, and {} belongs to another server: drop handles together with their server",
+            self.described()
+        )
+    }
+
     /// Names it in log lines.
     pub(super) fn described(&self) -> String {
         format!("client {} ({})", self.id, self.address.0)

@@ -62,7 +62,7 @@ impl Sent {
     pub(super) fn of_refusal(error: &SendError, absent: Sent) -> Option<Sent> {
         match error {
             SendError::NotConnected => Some(absent),
-            SendError::Channel(_) => error.is_refusal().then_some(Sent::Full),
+            SendError::Refused(_) => error.is_refusal().then_some(Sent::Full),
         }
     }
 

@@ -44,6 +44,7 @@ impl Numbered {
         Numbered { class: class.map(|class| class.clone().unbind()), values, places, by_object }
     }
 
+    #[inline]
     pub(super) fn number(&self, object: &Object<'_>) -> Result<i64, Refusal> {
         let py = object.py();
         if let Some(number) = self.by_object.get(&(object.as_ptr() as usize)) {
@@ -64,6 +65,7 @@ impl Numbered {
         Err(Refusal::of_bound(format!("one of {}", shown.join(", "))))
     }
 
+    #[inline]
     pub(super) fn object<'py>(&self, py: Python<'py>, number: Value<'_>) -> PyResult<Object<'py>> {
         let number = match number {
             Value::Int(number) => Some(number),
@@ -83,6 +85,7 @@ impl FlagClass {
         Ok(FlagClass { class: class.clone().unbind(), known })
     }
 
+    #[inline]
     pub(super) fn value(&self, object: &Object<'_>) -> Result<Value<'static>, Refusal> {
         let py = object.py();
         check_instance(object, &self.class)?;
@@ -90,6 +93,7 @@ impl FlagClass {
         integer(&value).map(Value::Int128)
     }
 
+    #[inline]
     pub(super) fn flags<'py>(&self, py: Python<'py>, value: Value<'_>) -> PyResult<Object<'py>> {
         let Value::Uint(bits) = value else { return Err(broken()) };
         match usize::try_from(bits).ok().and_then(|bits| self.known.get(bits)) {
@@ -162,6 +166,7 @@ pub(super) fn items<'py>(
     object.cast::<PyList>().map(|list| list.to_tuple()).map_err(|_| Refusal::of_type(expected))
 }
 
+#[inline]
 pub(super) fn value<'a>(leaf: &Leaf, body: &'a [u8], at: usize) -> PyResult<Value<'a>> {
     leaf.load(body, at).ok_or_else(broken)
 }
@@ -182,6 +187,7 @@ pub(super) fn entries<'py>(object: &Object<'py>) -> Result<Vec<(i128, Object<'py
 }
 
 /// Takes exactly `floats.len()` floats from a tuple, a list or another sequence.
+#[inline]
 pub(super) fn fill(floats: &mut [f64], object: &Object<'_>) -> Result<(), Refusal> {
     let count = floats.len();
     let wrong = |length| wrong_count(length, count);
@@ -204,14 +210,14 @@ pub(super) fn fill(floats: &mut [f64], object: &Object<'_>) -> Result<(), Refusa
 }
 
 #[cold]
-pub(super) fn wrong_count(length: Option<usize>, count: usize) -> Refusal {
+fn wrong_count(length: Option<usize>, count: usize) -> Refusal {
     match length {
         Some(length) => Refusal::of_bound(format!("{count} numbers, not {length}")),
         None => Refusal::of_type(format!("a tuple of {count} numbers")),
     }
 }
 
-pub(super) fn component(object: &Object<'_>, i: usize) -> Result<f64, Refusal> {
+fn component(object: &Object<'_>, i: usize) -> Result<f64, Refusal> {
     float(object).map_err(|refusal| refusal.within(&format!("[{i}]"), object))
 }
 

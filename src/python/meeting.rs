@@ -86,9 +86,8 @@ impl Relay {
         network: Option<&Bound<'_, SimulatedNetwork>>,
     ) -> PyResult<Self> {
         if !(1000.0..=MAX_RATE).contains(&max_bytes_per_second) {
-            return Err(PyValueError::new_err(format!(
-                "max_bytes_per_second must be 1000 to {MAX_RATE}, not {max_bytes_per_second}"
-            )));
+            let given = short(max_bytes_per_second);
+            refuse!(PyValueError, "max_bytes_per_second must be 1000 to {MAX_RATE}, not {given}");
         }
         let config = RelayServerConfig {
             key: extract_key(key)?,

@@ -7,7 +7,6 @@
 //! for its thread.
 
 mod address;
-mod arguments;
 mod arrays;
 mod buffers;
 mod calls;
@@ -18,6 +17,7 @@ mod chunks;
 mod client;
 mod codec;
 mod columns;
+mod composites;
 mod conditions;
 mod declared;
 mod endpoint;
@@ -42,10 +42,10 @@ mod meeting;
 mod network;
 mod parts;
 mod peer;
-mod pending;
 mod prelude;
 mod protocol;
 mod proxy;
+mod randomness;
 mod reconnect;
 mod rendezvous;
 mod requests;
@@ -85,13 +85,14 @@ pub mod module {
         },
         chunks::{Chunk, IncomingChunk, ReceivedChunk, Transfer},
         client::Client,
+        composites::{common_of, composed, converted_of, member_of, nested_of},
         conditions::{Bottleneck, Bursts, Conditions, Outages, RandomWalk},
         events::{ClientHandle, Connected, Disconnected},
         facade::Tick,
         fields::{
-            FieldType, angle, bits, boolean, common_of, composed, converted_of, data, fixed, flags, float32,
-            float64, member_of, nested_of, network_id, pressed, quantized, quaternion, ranged, raw,
-            signed_quaternion, text, transform, uint128, unit_vector, vec2, vec3, wide_text,
+            FieldType, angle, bits, boolean, data, fixed, flags, float32, float64, network_id, pressed,
+            quantized, quaternion, ranged, raw, signed_quaternion, text, transform, uint128, unit_vector,
+            vec2, vec3, wide_text,
         },
         ghosts::{
             ClientWorld, Ghost, GhostArrays, GhostChanged, GhostDespawned, GhostLinked, GhostOwned,

@@ -3,6 +3,7 @@
 use crate::python::prelude::*;
 
 use super::channel::Channel;
+use super::checks::not_bool;
 use super::codec::Class;
 use super::declared::{Calls, with_calls};
 use super::ghosts::{Properties, references};
@@ -31,9 +32,9 @@ pub(crate) struct Protocol {
     pub(super) ghost_classes: Option<Arc<Classes>>,
     pub(super) references: Arc<References>,
     pub(super) calls: Calls,
-    /// The class of clients' inputs, if any.
     /// The server's time, if it has one.
     pub(super) time: Option<ServerTime>,
+    /// The class of clients' inputs, if any.
     pub(super) input_class: Option<Class>,
 }
 
@@ -70,6 +71,8 @@ impl Protocol {
         check_names(&channels)?;
         let (framing, fold_hash) = framing_of(yojimbo, &classes)?;
         let (time, input_class) = server_time(inputs, tick_rate)?.unzip();
+        let input_class = input_class.flatten();
+        check_inputs(input_class.as_ref(), &classes)?;
         let ghost_classes = cores_of(py, &mut ghosts, time.as_ref().map(|time| time.rate))?;
         let layers = (ghost_classes.as_deref(), time.as_ref(), peers);
         let configs = channels.iter().map(|channel| channel.get().config.clone()).collect();
@@ -94,7 +97,7 @@ impl Protocol {
             references,
             calls,
             time,
-            input_class: input_class.flatten(),
+            input_class,
         })
     }
 
@@ -204,14 +207,12 @@ impl Protocol {
             let name = name.to_str()?;
             return named(&self.channels, name).ok_or_else(|| self.no_channel(name));
         }
-        let Ok(number) = given.extract::<i128>() else {
-            refuse!(PyTypeError, "channel must be an int or a str, not {}", class_name(given));
-        };
         let count = self.channels.len();
-        usize::try_from(number)
-            .ok()
-            .filter(|number| *number < count)
-            .ok_or_else(|| ChannelError::new_err(format!("channel must be 0 to {}, not {number}", count - 1)))
+        match not_bool::<i128>("channel", given, "an int or a str") {
+            Ok(number) if (0..count as i128).contains(&number) => Ok(number as usize),
+            Err(error) if !error.is_instance_of::<PyValueError>(given.py()) => Err(error),
+            _ => Err(ChannelError::new_err(format!("channel must be 0 to {}, not {given}", count - 1))),
+        }
     }
 
     #[cold]
@@ -245,7 +246,7 @@ impl Protocol {
 
     /// The number of a class made by `@tickwire.message`.
     pub(super) fn number_of_class(&self, class: &Object<'_>) -> PyResult<u16> {
-        self.number_at(class.as_ptr() as usize).ok_or_else(|| self.not_registered(&repr_of(class)))
+        self.number_at(class.as_ptr() as usize).ok_or_else(|| self.not_registered(class, &repr_of(class)))
     }
 
     /// The class of this number.
@@ -282,11 +283,22 @@ impl Protocol {
                  client send(message), and a room broadcast(message)",
             );
         }
-        self.not_registered(&class_name(message))
+        self.not_registered(&message.get_type(), &class_name(message))
     }
 
-    fn not_registered(&self, shown: &str) -> PyErr {
+    #[cold]
+    fn not_registered(&self, class: &Object<'_>, shown: &str) -> PyErr {
         const MAX_SHOWN: usize = 8;
+        if self.input_class.as_ref().is_some_and(|inputs| inputs.class().is(class)) {
+            return UnregisteredMessageError::new_err(format!(
+                "message must be a message, not {shown}, the class of inputs: a client sends it with send_input"
+            ));
+        }
+        if Properties::of(class).is_some() {
+            return UnregisteredMessageError::new_err(format!(
+                "message must be a message, not {shown}, a ghost: a server sends it with world.spawn"
+            ));
+        }
         let names: Vec<&str> = self.classes.iter().take(MAX_SHOWN).map(Class::name).collect();
         let more = if self.classes.len() > MAX_SHOWN { ", ..." } else { "" };
         UnregisteredMessageError::new_err(format!(
@@ -324,6 +336,20 @@ fn server_time(
     }
     let input = Some((name, Arc::new(schema)));
     Ok(Some((ServerTime { rate, input }, Some(class))))
+}
+
+/// Refuses a class of inputs that is a message too: `send` would send it as a message, which has no tick.
+fn check_inputs(inputs: Option<&Class>, classes: &[Class]) -> PyResult<()> {
+    let Some(inputs) = inputs else { return Ok(()) };
+    if classes.iter().any(|class| class.class().is(inputs.class())) {
+        let name = inputs.name();
+        refuse!(
+            PyTypeError,
+            "inputs must not be among the messages, and {name} is: list it only as inputs={name}, and send it with \
+             send_input"
+        );
+    }
+    Ok(())
 }
 
 fn listed<'py>(name: &str, given: Option<&Object<'py>>, what: &str) -> PyResult<Vec<Object<'py>>> {

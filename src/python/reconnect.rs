@@ -9,8 +9,8 @@ use super::token::ConnectToken;
 use crate::endpoint::{Attempt, ConnectionEnd, Development, ReconnectConfig, Reconnector, TokenAnswer};
 use crate::netcode;
 
-/// The place of the newest token for the host's server, until the client dials with it.
-pub(super) type Seat = Arc<Mutex<Option<netcode::ConnectToken>>>;
+/// The place of the newest token for the host's server, until the client dials with it, and of the end of the connection before.
+pub(super) type Seat = Arc<Mutex<Option<(netcode::ConnectToken, DisconnectReason)>>>;
 
 /// Where tokens come from.
 pub(super) enum Tokens {
@@ -84,10 +84,11 @@ impl Reconnecting {
         lock(&self.core)
     }
 
-    /// Whether another player hosts the game by now.
-    pub(super) fn has_other_server(&self) -> bool {
-        let Tokens::Seat(seat) = &self.tokens else { return false };
-        lock(seat).is_some() && !self.core().is_waiting()
+    /// If another player hosts the game by now, how the connection to the server before ends.
+    pub(super) fn end_by_other_server(&self) -> Option<DisconnectReason> {
+        let Tokens::Seat(seat) = &self.tokens else { return None };
+        let end = lock(seat).as_ref().map(|(_, end)| *end);
+        end.filter(|_| !self.core().is_waiting())
     }
 
     /// Whether events wait for the next tick.
@@ -182,7 +183,7 @@ impl Reconnecting {
                 let token = development.token(unix, &mut *entropy(endpoint.virtual_network()));
                 return token.map(|token| Some(Some(token))).map_err(value_error);
             }
-            Tokens::Seat(seat) => return Ok(lock(seat).take().map(Some)),
+            Tokens::Seat(seat) => return Ok(lock(seat).take().map(|(token, _)| Some(token))),
             Tokens::Game(request) => request.bind(py),
         };
         let (answered, token): (bool, Object<'_>) = request.call_method0("poll")?.extract()?;

@@ -133,7 +133,7 @@ impl Endpoint {
         let (desk, place) = self.desk_of(call)?;
         self.protocol.get().calls.check(place, self.kind.is_server)?;
         let py = call.py();
-        py.import("tickwire._calls")?.call_method1("check_function", (function,))?;
+        py.import("tickwire._calls")?.call_method1("check_function", (call, function))?;
         desk.implement(place, function);
         Ok(())
     }

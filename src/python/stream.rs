@@ -342,7 +342,8 @@ fn text(object: &Object<'_>) -> Result<String, Refusal> {
 /// Runs `read` while attributes that the object doesn't have yet are None.
 pub(super) fn while_reading<T>(object: &Object<'_>, read: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
     let py = object.py();
-    let marker = reading_marker(py);
+    // `READING` in `tickwire/_message.py`.
+    let marker = intern!(py, "_tickwire_reading");
     // Objects of other classes, as serialize_object may be given, don't look for the marker.
     let Some(attributes) = object.getattr_opt(intern!(py, "__dict__"))? else { return read() };
     let attributes = attributes.cast_into::<PyDict>()?;
@@ -350,9 +351,4 @@ pub(super) fn while_reading<T>(object: &Object<'_>, read: impl FnOnce() -> PyRes
     let result = read();
     attributes.del_item(marker)?;
     result
-}
-
-/// The marker of objects that are being read: `READING` in `tickwire/_message.py`.
-fn reading_marker(py: Python<'_>) -> &Bound<'_, PyString> {
-    intern!(py, "_tickwire_reading")
 }

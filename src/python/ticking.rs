@@ -86,7 +86,9 @@ impl Endpoint {
         };
         drop(state);
         self.log_drops(py, dropped);
-        self.log_capture(py, ended);
+        if let Some(ended) = ended {
+            log(py, Level::Warning, || format!("{} {ended}", self.described()));
+        }
         pending
     }
 
@@ -301,12 +303,6 @@ impl Endpoint {
     fn log_drops(&self, py: Python<'_>, dropped: Option<Dropped>) {
         if let Some(dropped) = dropped {
             log_drops(py, &dropped, &self.described());
-        }
-    }
-
-    fn log_capture(&self, py: Python<'_>, ended: Option<String>) {
-        if let Some(ended) = ended {
-            log(py, Level::Warning, || format!("{} {ended}", self.described()));
         }
     }
 }

@@ -117,7 +117,7 @@ impl Client {
 
     fn set_seen(&self, #[number] tick: f64) -> PyResult<()> {
         if !(0.0..4_294_967_296.0).contains(&tick) {
-            refuse!(PyValueError, "tick must be 0 to 4294967295, not {tick}");
+            refuse!(PyValueError, "tick must be 0 to 4294967295, not {}", short(tick));
         }
         player(self, |player, _| player.see(tick))
     }
@@ -294,17 +294,18 @@ impl Inputs {
 
     fn get<'py>(&self, py: Python<'py>, client: &ClientHandle) -> PyResult<Option<Object<'py>>> {
         let class = self.protocol().input_class.as_ref().ok_or_else(no_inputs)?;
-        let body = self.asked(|timing| Ok(timing.body_of(client.core).map(<[u8]>::to_vec)))?;
+        let peer = self.0.get().core_handle("client", client)?;
+        let body = self.asked(|timing| Ok(timing.body_of(peer).map(<[u8]>::to_vec)))?;
         body.map(|body| class.decode(py, &body, None, None)).transpose()
     }
 
-    methods! {
-        seen(client: &ClientHandle) -> PyResult<Option<f64>> =
-            self.asked(|timing| Ok(timing.seen_by(client.core)));
+    fn seen(&self, client: &ClientHandle) -> PyResult<Option<f64>> {
+        let peer = self.0.get().core_handle("client", client)?;
+        self.asked(|timing| Ok(timing.seen_by(peer)))
     }
 
     fn status(&self, client: &ClientHandle) -> PyResult<InputStatus> {
-        let peer = client.core;
+        let peer = self.0.get().core_handle("client", client)?;
         self.asked(|timing| {
             let tick = timing.tick();
             let referee = timing.player(peer);

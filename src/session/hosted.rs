@@ -38,8 +38,8 @@ pub struct Standing {
     pub serves: bool,
     /// How its client ends, if the game is over for this peer.
     pub end: Option<DisconnectReason>,
-    /// The newest token for the master's server.
-    pub seat: Option<ConnectToken>,
+    /// The newest token for the master's server, and the end of the connection to the server before.
+    pub seat: Option<(ConnectToken, DisconnectReason)>,
 }
 
 /// The id of a player's client at every host's server.
@@ -150,7 +150,12 @@ impl PeerPart {
             Phase::Ended(reason) => Some(end_of(reason)),
             _ => None,
         };
-        Standing { serves: self.mesh.is_master() && end.is_none(), end, seat: self.seat.take() }
+        let seat = self.seat.take().map(|token| {
+            self.seated_at = token.addresses().first().copied();
+            let has_left = core::mem::take(&mut self.has_host_left);
+            (token, if has_left { DisconnectReason::ServerClosed } else { DisconnectReason::TimedOut })
+        });
+        Standing { serves: self.mesh.is_master() && end.is_none(), end, seat }
     }
 
     /// Carries out the actions of a hosted game.
@@ -299,7 +304,7 @@ mod tests {
         // Whatever comes next doesn't take its place.
         part.keep_seat(host, vec![7; 9]);
         part.keep_seat(host, pass_of(&token(HERE)));
-        let seat = part.take_standing().seat.expect("the token of the host itself");
+        let (seat, _) = part.take_standing().seat.expect("the token of the host itself");
         assert_eq!(seat.addresses(), [member_address(2, 9)]);
         assert!(part.take_standing().seat.is_none(), "it is taken once");
     }
@@ -321,7 +326,7 @@ mod tests {
         for expected in [Some((vec![member_address(0, 0)], later)), None] {
             part.seat_players(later, &mut server);
             let seat = part.take_standing().seat;
-            assert_eq!(seat.map(|seat| (seat.addresses().to_vec(), seat.created())), expected);
+            assert_eq!(seat.map(|(seat, _)| (seat.addresses().to_vec(), seat.created())), expected);
         }
         // A server of its own that begins anew has another key.
         part.note_begun(Instant::ZERO, true);

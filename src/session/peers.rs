@@ -17,7 +17,7 @@ use super::settings::{self, Setting};
 use crate::endpoint::{Detail, Event, Goodbye, Host, PeerHandle, development_names};
 use crate::mesh::{self, Action, Happening, LeaveReason, LinkEnd, Mesh, Message, Ticket, bit, is_dialable};
 use crate::netcode::{self, ConnectToken, Key, TOKEN_BYTES, TokenParams, USER_DATA_BYTES};
-use crate::rendezvous::lobby_code;
+use crate::rendezvous::{lobby_code, member_address};
 use crate::rng::Entropy;
 use crate::store::Datagrams;
 use crate::time::{Duration, Instant, UnixSeconds};
@@ -90,6 +90,9 @@ pub struct PeerPart {
     wire: Option<(usize, u16)>,
     /// The newest token for the master's server.
     pub(super) seat: Option<ConnectToken>,
+    /// The address of the server that the last taken token is for, and whether its host left properly.
+    pub(super) seated_at: Option<SocketAddr>,
+    pub(super) has_host_left: bool,
     /// The players who were sent tokens for this peer's server.
     pub(super) seated: Vec<(u8, u32)>,
     /// The worlds of a hosted game that are under way: their numbers and receivers.
@@ -148,6 +151,8 @@ impl PeerPart {
             payloads: Vec::new(),
             wire: None,
             seat: None,
+            seated_at: None,
+            has_host_left: false,
             seated: Vec::new(),
             worlds: Vec::new(),
             lockstep_worlds: LockstepWorlds::default(),
@@ -456,6 +461,9 @@ impl PeerPart {
     /// Takes the mesh's events, for the core and the application.
     fn hear(&mut self, now: Instant) {
         while let Some(happening) = self.mesh.poll_happening() {
+            if let Happening::Left { player, joined, reason: LeaveReason::Left } = happening {
+                self.has_host_left |= self.seated_at == Some(member_address(player, joined));
+            }
             match (happening, &mut self.core) {
                 (Happening::Left { player, .. }, Some(core)) => core.note_left(now, player),
                 (Happening::Joined { player, .. }, Some(core)) if Some(player) != self.mesh.me() => {

@@ -124,6 +124,17 @@ impl InputLead {
         self.newest = self.newest.wrapping_add(1);
     }
 
+    /// The clock has started, and has this tick now: what was sent before is measured by it too, so that the first lead needn't wait
+    /// for another round trip.
+    pub fn note_clock(&mut self, now: Instant, tick: f64, rate: f64) {
+        if self.target.is_some() {
+            return;
+        }
+        for packet in self.packets.iter_mut().filter(|packet| packet.clock.is_none()) {
+            packet.clock = Some(tick - (now.as_secs_f64() - packet.at) * rate);
+        }
+    }
+
     /// The server reported that a packet was in time for this tick.
     pub fn handle_arrival(&mut self, now: Instant, number: u8, tick: f64) {
         let local = now.as_secs_f64();

@@ -11,7 +11,8 @@ use std::sync::Arc;
 use super::clock::ServerClock;
 use super::lead::{InputLead, LeadConfig};
 use super::packet::{
-    HEADER_BITS, InputHeader, MAX_BUSY, MAX_CHANGED, MAX_COPIES, MAX_HELD, Report, VIEW_STEPS, write_inputs,
+    HEADER_BITS, InputHeader, MAX_BUSY, MAX_CHANGED, MAX_COPIES, MAX_HELD, MAX_INPUTS, Report, VIEW_STEPS,
+    write_inputs,
 };
 use super::presses::{Presses, SentPresses};
 use crate::store::sequence::nearest;
@@ -47,6 +48,11 @@ const ARRIVED_AFTER: u32 = 2 * MAX_CHANGED as u32;
 const ASK_EVERY: f64 = 0.25;
 /// This many payloads at the beginning ask for the time in every tick.
 const FIRST_ASKS: u32 = 16;
+
+/// One of this many payloads has all presses whose ack is overdue: a burst of losses hits payloads in a row.
+const PRESSES_EVERY: u8 = 4;
+/// Ticks beside the round trip until an ack is overdue.
+const ACK_TICKS: u32 = 4;
 
 /// How a client sends its inputs.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -190,7 +196,8 @@ impl Player {
             self.restarts = self.clock.restarts();
             self.lead.restart();
         }
-        if self.clock.tick(now).is_some() {
+        if let Some(tick) = self.clock.tick(now) {
+            self.lead.note_clock(now, tick, self.clock.rate());
             self.lead.advance(now, self.clock.rate());
         }
     }
@@ -361,7 +368,8 @@ impl Player {
         };
         let count = (fresh.max(1) * self.lead.copies() as usize).min(MAX_COPIES);
         // And those back to a press that was lost: it runs late rather than never.
-        let count = count.max(newest.map_or(0, |newest| self.sent_presses.reach(newest)));
+        let overdue = if self.next.is_multiple_of(PRESSES_EVERY) { self.overdue(now) } else { u32::MAX };
+        let count = count.max(newest.map_or(0, |newest| self.sent_presses.reach(newest, overdue)));
         let in_a_row = self.waiting.iter().rev().zip(0..).take(count);
         // Only consecutive ticks: the payload carries only the newest tick's number.
         let count = in_a_row.take_while(|((tick, _), age)| newest == Some(*tick + *age)).count();
@@ -378,6 +386,12 @@ impl Player {
         let number = self.next;
         self.next = self.next.wrapping_add(1);
         Some(number)
+    }
+
+    /// After how many ticks an ack of a press is overdue. With a long round trip at once: its loss would be known too late.
+    fn overdue(&self, now: Instant) -> u32 {
+        let round_trip = self.clock.round_trip(now).unwrap_or(0.0) * self.clock.rate();
+        if round_trip > MAX_INPUTS as f64 / 2.0 { 0 } else { (1.5 * round_trip) as u32 + ACK_TICKS }
     }
 
     /// The payload with this number was delivered or lost.

@@ -272,11 +272,14 @@ impl Playout {
         {
             self.arrivals.pop_front();
         }
+        let waited = core::mem::take(&mut self.waited);
+        // The server waited for acks after a stall, which is over only now.
+        self.hurries |= waited > CAUGHT_UP && self.newest <= self.stalled_ticks().1;
         (self.newest, self.newest_at) = (tick, now);
         self.measure();
         // It would have waited for a rest until the tick before the one that was late.
         let late = (self.target(now) - f64::from(first) + 1.0) * self.period;
-        self.stood += core::mem::take(&mut self.waited).min(late.max(stalled));
+        self.stood += waited.min(late.max(stalled));
     }
 
     /// Whether the ticks that are missing before this one count as late: not those of a long loss, and of waits of the

@@ -1,7 +1,8 @@
 //! Key presses: fields of an input that are true in one tick only, however often the input is sent or repeated.
 //!
 //! Promises: a kept press is released once. A sent press is sent again from a loss on until it arrives, while it is among the newest
-//! [`MAX_INPUTS`] inputs. If the loss is known only later, as with a longer round trip, the press is lost.
+//! [`MAX_INPUTS`] inputs. If the loss would be known too late, because of a long round trip or an outage, it is also sent again now
+//! and then before.
 
 use core::ops::Range;
 use std::collections::VecDeque;
@@ -77,10 +78,11 @@ impl SentPresses {
         self.presses.front().map(|press| press.tick)
     }
 
-    /// How many inputs there are from the oldest lost press to the newest input; 0 if no press is lost.
-    pub(super) fn reach(&self, newest: u32) -> usize {
-        let lost = self.presses.iter().find(|press| press.is_lost);
-        lost.map_or(0, |press| (newest - press.tick) as usize + 1)
+    /// How many inputs there are from the oldest press to send again to the newest input; 0 if there is no such press.
+    /// Presses of this many ticks before the newest one count even if they aren't known to be lost.
+    pub(super) fn reach(&self, newest: u32, overdue: u32) -> usize {
+        let again = self.presses.iter().find(|press| press.is_lost || newest - press.tick >= overdue);
+        again.map_or(0, |press| (newest - press.tick) as usize + 1)
     }
 
     /// Notes a payload with this many inputs up to the newest.
@@ -117,16 +119,16 @@ mod tests {
         sent.push(10);
         for (number, newest) in (0..).zip(10..14) {
             sent.note_sent(number, newest, 3);
-            assert_eq!((sent.reach(newest), sent.oldest()), (0, Some(10)));
+            assert_eq!((sent.reach(newest, u32::MAX), sent.oldest()), (0, Some(10)));
         }
         sent.handle_fate(3, false);
-        assert_eq!(sent.reach(14), 0, "the press wasn't in that payload");
+        assert_eq!((sent.reach(14, u32::MAX), sent.reach(14, 4)), (0, 5), "the press wasn't in that payload");
         sent.handle_fate(0, false);
-        assert_eq!(sent.reach(14), 5);
+        assert_eq!(sent.reach(14, u32::MAX), 5);
         sent.note_sent(4, 14, 5);
-        assert_eq!(sent.reach(15), 6, "until it has arrived");
+        assert_eq!(sent.reach(15, u32::MAX), 6, "until it has arrived");
         sent.handle_fate(4, true);
-        assert_eq!((sent.reach(15), sent.oldest()), (0, None));
+        assert_eq!((sent.reach(15, u32::MAX), sent.oldest()), (0, None));
     }
 
     #[test]

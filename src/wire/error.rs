@@ -3,6 +3,8 @@
 
 use core::fmt;
 
+use crate::exact::short;
+
 /// Why bytes were refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadError {
@@ -238,12 +240,6 @@ impl fmt::Display for ValueError {
     }
 }
 
-/// A float in the fewest digits that identify it; a single's digits if it is one.
-fn short(value: f64) -> String {
-    let single = value as f32;
-    if f64::from(single) == value { single.to_string() } else { value.to_string() }
-}
-
 impl core::error::Error for ValueError {}
 
 /// Why the parameters of a field or a primitive make no sense.
@@ -309,19 +305,21 @@ impl fmt::Display for ParameterError {
         match self {
             ParameterError::Bits { bits } => write!(f, "the width must be 1 to 64 bits, not {bits}"),
             ParameterError::EmptyRange { lo, hi } => {
-                write!(f, "the lower bound must be at most the upper, {hi}, not {lo}")
+                write!(f, "low must be at most high ({hi}), not {lo}")
             }
             ParameterError::FloatRange { lo, hi } => {
-                write!(f, "the bounds must be finite and rising in single precision, not {lo} and {hi}")
+                let [lo, hi] = [*lo, *hi].map(short);
+                write!(f, "low and high must be finite and rising in single precision, not {lo} and {hi}")
             }
             ParameterError::Resolution { resolution } => {
                 write!(
                     f,
-                    "the resolution must be above 0, finite and within single precision of its range, not {resolution}"
+                    "resolution must be above 0, finite and within single precision of low and high, not {}",
+                    short(*resolution)
                 )
             }
             ParameterError::FractionBits { bits } => {
-                write!(f, "the fraction bits must be 0 to {}, not {bits}", super::MAX_FRACTION_BITS)
+                write!(f, "fraction_bits must be 0 to {}, not {bits}", super::MAX_FRACTION_BITS)
             }
             ParameterError::FixedRange { lo, hi, fraction_bits } => {
                 write!(
@@ -334,11 +332,11 @@ impl fmt::Display for ParameterError {
                 write!(f, "the maximum length must be at most {}, not {max}", super::MAX_LENGTH)
             }
             ParameterError::Steps { lo, hi, resolution } => {
+                let [lo, hi, resolution] = [*lo, *hi, *resolution].map(short);
                 write!(
                     f,
-                    "the range must be finite and have 1 to 2^32 - 1 steps that floats can distinguish, \
-                     not {lo} to {hi} in \
-                     steps of {resolution}"
+                    "low, high and resolution must be finite and make 1 to 2^32 - 1 steps that floats can \
+                     distinguish, not {lo} to {hi} in steps of {resolution}"
                 )
             }
             ParameterError::NoZero { lo, hi, resolution } => {

@@ -412,7 +412,7 @@ mod tests {
         for mut stream in [Stream::writing(), Stream::measuring()] {
             let message = |result: Result<i64, StreamError>| result.unwrap_err().to_string();
             assert_eq!(message(stream.int(70, 0, 63)), "value must be 0 to 63, not 70");
-            assert_eq!(message(stream.int(1, 2, 1)), "the lower bound must be at most the upper, 1, not 2");
+            assert_eq!(message(stream.int(1, 2, 1)), "low must be at most high (1), not 2");
             assert_eq!(message(stream.bits(8, 3).map(|_| 0)), "value must be 0 to 7, not 8");
             assert_eq!(message(stream.bits(0, 0).map(|_| 0)), "the width must be 1 to 64 bits, not 0");
             assert_eq!(message(stream.relative(5, 5).map(i64::from)), "value must be above 5, not 5");

@@ -265,7 +265,7 @@ class Lamp:
 
 
 def test_pumping_makes_no_tick() -> None:
-    shared = tw.Protocol(1, [Move], ghosts=[Lamp], inputs=Move, tick_rate=60)
+    shared = tw.Protocol(1, ghosts=[Lamp], inputs=Move, tick_rate=60)
     network, server, client = connected_pair(shared)
     ticks = []
     for _ in range(10):

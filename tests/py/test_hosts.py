@@ -133,6 +133,43 @@ def vars_of(ghost: Hunter | Wolf) -> tuple[object, ...]:
     return (x, y, *rest)
 
 
+@pytest.mark.parametrize(("ends", "reason"), [("close", "SERVER_CLOSED"), ("vanish", "TIMED_OUT")])
+def test_a_client_knows_how_its_host_ended(ends: str, reason: str) -> None:
+    network = tw.testing.SimulatedNetwork(conditions=tw.Conditions(latency=0.02), seed=1)
+
+    def given(number: int) -> dict[str, Any]:
+        tuning = tw.Tuning(bind=f"10.0.0.{number}:7", timeout=TIMEOUT)
+        return {"name": f"p{number}", "network": network, "tuning": tuning}
+
+    host = tw.peers.Peer.host(PROTOCOL, **given(1))
+    other = tw.peers.Peer.join("10.0.0.1:7", PROTOCOL, **given(2))
+    seen: list[Any] = []
+
+    def play() -> None:
+        for _ in range(6 * RATE):
+            network.advance(1 / RATE)
+            for peer in [each for each in peers if not each.closed]:
+                leaves = ended and peer is host
+                for end in (peer,) if leaves else filter(None, (peer, peer.server, peer.client)):
+                    with end.tick() as inbox:
+                        if end is other.client:
+                            seen.extend(inbox.events)
+
+    peers, ended = [host, other], False
+    play()
+    if ends == "close":
+        host.close()
+    else:
+        peers.remove(host)
+    ended = True
+    del seen[:]
+    play()
+    reconnecting, connected = seen
+    assert isinstance(reconnecting, tw.connections.Reconnecting)
+    assert reconnecting.reason is tw.DisconnectReason[reason]
+    assert isinstance(connected, tw.Connected)
+
+
 @pytest.mark.parametrize("seed", [1, 2])
 def test_the_game_goes_on_when_its_host_is_killed(seed: int) -> None:
     party = Party(4, seed)

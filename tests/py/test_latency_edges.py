@@ -288,8 +288,10 @@ def test_methods_that_columns_would_never_call_are_refused() -> None:
 
 def test_how_many_judgements_are_kept_is_a_number() -> None:
     judgements = Judgements()
-    with pytest.raises(ValueError, match="most must be an int of at least 0, not True"):
+    with pytest.raises(TypeError, match="most must be an int, 0 to 1000000, not bool"):
         judgements.most = True
+    with pytest.raises(ValueError, match="most must be 0 to 1000000, not -1"):
+        Judgements(-1)
 
 
 # --- prediction ------------------------------------------------------------------------------------------

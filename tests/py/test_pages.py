@@ -59,7 +59,7 @@ PRINTS = {
     "fates.py": "to slot 0 is lost",
     "rooms.py": "[(1, Score(points=3))]",
     "matchmaking.py": "{'red-17': 1}",
-    "comes_back.py": "attempt 1 in 0.1 s: the server closed\nin\n",
+    "comes_back.py": "attempt 1 in 0.1 s: the server closed, or its program ended\nin\n",
     "thread.py": "Chat(sender=0, text='welcome')",
     "loops/bot.py": "Chat(sender=0, text='hello')",
     "yojimbo/bot.py": "level 1 of 100000 bytes\nthanks\n",

@@ -222,9 +222,9 @@ def test_settings_out_of_bounds_are_named(make: Any, sentence: str) -> None:
 def test_bursts_and_outages_out_of_bounds_are_named() -> None:
     with pytest.raises(ValueError, match="to_bad must be a probability, 0 to 1, not 2"):
         tw.testing.Bursts(2, 0.1)
-    with pytest.raises(ValueError, match="mean length of bursts must be 1 to 1e9 packets, not 0.5"):
+    with pytest.raises(ValueError, match="length must be 1 to 1e9 packets, the mean of bursts, not 0.5"):
         tw.testing.Bursts.mean(0.1, 0.5)
-    with pytest.raises(ValueError, match="mean loss by bursts .* must be 0 to 0.8, not 0.9"):
+    with pytest.raises(ValueError, match="loss must be 0 to 0.8 by bursts of 4 packets, not 0.9"):
         tw.testing.Bursts.mean(0.9, 4)
     with pytest.raises(ValueError, match="fraction of outages must be a probability, 0 to 1, not 1.5"):
         tw.testing.Outages(1, 1.5)

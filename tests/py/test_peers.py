@@ -194,6 +194,24 @@ def test_peers_that_ask_each_other_get_no_answer_soon() -> None:
     assert game.names(0) == ["peer 0"]
 
 
+@pytest.mark.parametrize("ahead", [0.0, 1.0, 3.0, 4.5])
+@pytest.mark.parametrize("latency", [0.0, 0.1])
+def test_who_asks_a_peer_that_asks_a_dead_address_hears_within_six_seconds(
+    ahead: float, latency: float
+) -> None:
+    game = Game(conditions=tw.Conditions(latency=latency))
+    asking = game.join(contact=7)
+    game.run(ahead)
+    late = game.join(contact=asking)
+    took = 0.0
+    while game.peers[late].ended is None:
+        game.run(0.1)
+        took += 0.1
+        assert took < 6.2
+    assert game.peers[late].ended is tw.peers.LeaveReason.NO_ANSWER
+    assert game.names(0) == ["peer 0"]
+
+
 def test_a_peer_cannot_ask_itself() -> None:
     game = Game()
     with pytest.raises(ValueError, match="address must be another player's address, not the peer's own"):
@@ -405,3 +423,18 @@ def test_a_newcomer_beside_a_dead_host_is_in_soon_after_there_is_another(timeout
     assert game.peers[late].ended is None
     assert master_at is None or now <= max(master_at, crash - ahead) + 1.2, (master_at, now)
     assert master_at is None or master_at <= crash + timeout + 1
+
+
+def test_a_newcomer_beside_a_dead_host_gets_in_over_a_slow_line() -> None:
+    """The election takes longer there than a newcomer waits for an answer."""
+    game = Game(conditions=tw.Conditions(latency=0.3), timeout=5)
+    for _ in range(3):
+        game.join(0)
+        game.run(3)
+    late = game.join(1)
+    took = 0.0
+    while game.peers[late].me is None:
+        game.run(0.1, {0})
+        took += 0.1
+        assert game.peers[late].ended is None, took
+    assert 6 < took < 13

@@ -251,6 +251,45 @@ def test_an_avatar_that_rests_on_the_server_is_corrected_for_as_long() -> None:
     assert mine.state.x < 20, "the moves that are on their way"
 
 
+@pytest.mark.parametrize("end", ["despawn", "disown"])
+def test_an_avatar_whose_end_is_lost_is_not_compared_with_later_ticks(end: str) -> None:
+    protocol = tw.Protocol(id=1, ghosts=[Avatar], inputs=Push, tick_rate=60)
+    line = tw.Conditions(latency=0.05)
+    network, server, client = connected_pair(protocol, seed=1, conditions=line)
+    (player,) = server.clients
+    server.world.spawn(Avatar(x=-7.0), owner=player)  # it rests
+    avatar = server.world.spawn(Avatar(x=1.0), owner=player)
+    mine = tw.predict.Prediction(lambda body, push: Body(body.x + push.x), Body(1.0), tolerance={"x": 0.5})
+    ended, known, newest = 0, [], [0]
+    for frame in range(400):
+        with server.tick():
+            for _, push in server.inputs:
+                if not ended and push is not None:
+                    avatar.x += push.x
+            if frame == 300:
+                ended = server.inputs.tick
+                if end == "despawn":
+                    server.world.despawn(avatar)
+                else:
+                    server.world.set_owner(avatar, None)
+                corrections = mine.corrections
+            conditions = tw.Conditions(latency=0.05, loss=float(frame == 300))
+            network.set_conditions(conditions, sender=server.address)
+        with client.tick():
+            if client.world.mine(Avatar) is None:
+                client.send_input(Push(1))
+            for ghost in client.world.objects(Avatar):
+                if ghost.x < 0:
+                    newest.append(client.tick_of(ghost) or 0)
+                elif client.world.owns(ghost):
+                    mine.advance(client, Push(1), ghost)
+                    known.append(client.tick_of(ghost) or 0)
+        network.advance(1 / 60)
+    assert known[-1] == known[-3] == ended - 1, "its end came later than in the next packet"
+    assert mine.corrections == corrections
+    assert newest[-1] > ended + 60, "the other one is compared still"
+
+
 def test_reset_goes_back_to_the_first_state() -> None:
     mine = tw.predict.Prediction(lambda x, move: x + move, 5.0, tolerance=0.1)
     mine.run(range(3), 1.0)

@@ -162,7 +162,7 @@ def test_numbers_of_other_types_are_taken_as_numbers(protocol: tw.Protocol) -> N
         (Chat(0, b"x"), TypeError, r"Chat.text = b'x' \(bytes\): must be a str"),
         (Blob("x"), TypeError, r"Blob.data = 'x' \(str\): must be bytes"),
         (Every(flag=1), TypeError, r"Every.flag = 1 \(int\): must be True or False"),
-        (Every(f32=1e300), ValueError, "Every.f32 = 1e.300: must be -3402.* to 3402"),
+        (Every(f32=1e300), ValueError, "Every.f32 = 1e.300: must be -3.402.*e38 to 3.402"),
         (Odd(n=1001), ValueError, r"Odd.stream.ranged = 1001: must be 0 to 1000"),
         (Odd(n="x"), TypeError, r"Odd.stream.ranged = 'x' \(str\): must be an int"),
         (Odd(n=501, extra=4096), ValueError, r"Odd.stream.bits = 4096: must be 0 to 4095"),
@@ -304,7 +304,7 @@ def test_a_stream_has_every_primitive() -> None:
     [
         (lambda: tw.bits(0), "count must be 1 to 64, not 0"),
         (lambda: tw.bits(65), "count must be 1 to 64, not 65"),
-        (lambda: tw.ranged(5, 4), r"ranged\(5, 4\): the lower bound must be at most the upper, 4, not 5"),
+        (lambda: tw.ranged(5, 4), r"ranged\(5, 4\): low must be at most high \(4\), not 5"),
         (lambda: tw.ranged(0, 2**128), "high must be"),
         (lambda: tw.quantized(1, -1, 0.1), "quantized"),
         (lambda: tw.quantized(0, 1, 0), "resolution must be above 0"),

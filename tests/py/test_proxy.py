@@ -350,7 +350,7 @@ def test_options_override_a_preset(name: str) -> None:
         (["--loss", "2x"], "argument --loss: '2x' is not a share from 0 to 1, like 2% or 0.02"),
         (["--up-loss", "2x"], "argument --up-loss: '2x' is not a share"),
         (["--burst", "5%"], "argument --burst: '5%' is not a pair, like 5%:5"),
-        (["--burst", "90%:2"], "argument --burst: the mean loss by bursts of 2 packets must be"),
+        (["--burst", "90%:2"], "argument --burst: loss must be 0 to 0.66"),
         (["--jitter", "10ms"], "the link up: jitter must be at most the latency, 0ns, not 10ms;"),
         (["--down-jitter", "10ms"], "the link down: jitter must be at most the latency"),
         (["--queue", "64kB"], "argument --queue: needs a --rate"),

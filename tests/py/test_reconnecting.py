@@ -645,7 +645,7 @@ def step(body: Body, push: Push) -> Body:
 
 
 def test_its_player_is_predicted_before_and_after_a_reconnect() -> None:
-    world = Simulation(tw.Protocol(1, [Push], ghosts=[Puck], inputs=Push, tick_rate=60), seed=1)
+    world = Simulation(tw.Protocol(1, ghosts=[Puck], inputs=Push, tick_rate=60), seed=1)
     server = world.server()
     player = dialling(world, server.address, timeout=1)
     mine = tw.predict.Prediction(step, Body(), tolerance={"x": 0.5})

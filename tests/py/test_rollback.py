@@ -491,6 +491,98 @@ def test_a_loop_that_was_left_goes_on_in_the_next_call() -> None:
     assert (last.frame, last.inputs) == (1, (3,))
 
 
+@pytest.mark.parametrize("faulty", ["save", "load"])
+@pytest.mark.parametrize("at", range(1, 9))
+def test_a_sync_test_goes_on_after_a_function_raised(faulty: str, at: int) -> None:
+    world, calls, log = {"x": 0}, {"save": 0, "load": 0}, []
+
+    def count(name: str) -> None:
+        calls[name] += 1
+        if (name, calls[name]) == (faulty, at):
+            raise MemoryError(name)
+
+    def save() -> dict[str, int]:
+        count("save")
+        return dict(world)
+
+    def load(saved: dict[str, int]) -> None:
+        count("load")
+        world.update(saved)
+
+    test: tw.rollback.SyncTest[Any, Any] = tw.rollback.SyncTest(4, players=1, back=2, save=save, load=load)
+    faults = 0
+    while test.frame < 12:
+        try:
+            for request in test.advance([test.frame % 16]):
+                log.append((request.frame, request.inputs, request.again))
+                world["x"] = world["x"] * 3 + request.inputs[0] + 1
+        except MemoryError:
+            faults += 1
+    assert faults == 1
+    expected = [(0, (0,), False), (0, (0,), True)]
+    for frame in range(1, 12):
+        again = [(frame - 1, (frame - 1,), True), (frame, (frame,), True)]
+        expected += [(frame, (frame,), False), *again]
+    # The last call may have been left before its end.
+    assert log == expected[: len(log)]
+    assert len(log) > len(expected) - 3
+
+
+@pytest.mark.parametrize("in_arrays", [True, False])
+def test_a_sync_test_goes_on_after_a_difference(in_arrays: bool) -> None:
+    state, odd = array("q", [0]), [5]
+
+    def load(saved: int) -> None:
+        state[0] = saved
+
+    functions: Any = {"state": state} if in_arrays else {"save": lambda: state[0], "load": load}
+    test: tw.rollback.SyncTest[Any, Any] = tw.rollback.SyncTest(4, players=1, back=1, **functions)
+    found = []
+    for frame in range(6):
+        while test.frame <= frame:
+            try:
+                for request in test.advance([1]):
+                    state[0] += 1
+                    if request.again and request.frame == 2:
+                        state[0] += odd.pop() if odd else 0
+            except tw.errors.SyncTestError as error:
+                found.append(error.frame)
+    assert found == [3]
+    assert state[0] == 6 + 5
+
+
+def test_a_sync_test_that_was_left_goes_on_in_the_next_call() -> None:
+    test: tw.rollback.SyncTest[Any, Any] = tw.rollback.SyncTest(4, players=1, back=1, state=bytearray(1))
+    frames = []
+    for given in (1, 2, 3, 4):
+        for request in test.advance([given]):
+            frames.append((request.frame, request.inputs))
+            break
+    # The third call only had the comparison left over.
+    assert frames == [(0, (1,)), (0, (1,)), (1, (4,))]
+    with pytest.raises(ValueError, match=r"inputs must have one input per player \(1\), not 2"):
+        test.advance([1, 2])
+    test.advance([4])
+    with pytest.raises(RuntimeError, match=r"advance\(\) must be iterated .*: for request in test\.advance"):
+        test.advance([4])
+
+
+def test_a_copy_that_shares_is_reported_once() -> None:
+    world: dict[str, list[int]] = {"x": [0]}
+    test: tw.rollback.SyncTest[Any, Any] = tw.rollback.SyncTest(
+        4, players=1, back=1, save=lambda: dict(world), load=lambda saved: world.update(saved)
+    )
+    faults = 0
+    while test.frame < 3:
+        try:
+            for _ in test.advance([1]):
+                world["x"][0] += 1
+        except ValueError:
+            faults += 1
+        assert faults < 20
+    assert faults > 0
+
+
 def test_what_a_save_held_may_look_at_it_when_it_goes() -> None:
     """No lock is held while a state's own code runs."""
 

@@ -255,7 +255,7 @@ def test_what_the_body_raises_comes_after_the_goodbye(
 ) -> None:
     before = signal.getsignal(signal.SIGINT)
     server, client = pair
-    kept = tw.run(server, FAST, linger=5)
+    kept = tw.run(server, FAST, linger=5, reason="good game")
     with pytest.raises(ZeroDivisionError), kept as ticks:  # noqa: PT012
         for tick, _ in ticks:
             server.broadcast(Move(tick))
@@ -267,6 +267,7 @@ def test_what_the_body_raises_comes_after_the_goodbye(
     messages, reason = received(client)
     assert messages[-1] == Move(int(caught)), "queued by the body that raised"
     assert reason is REASON.SERVER_CLOSED
+    assert not client.disconnect_detail, "the reason is of a planned end"
 
 
 @posix

@@ -535,7 +535,7 @@ def test_a_prediction_goes_on_in_a_world_that_is_four_seconds_old(seed: int) -> 
 
 
 def test_a_predicted_avatar_goes_on() -> None:
-    protocol = tw.Protocol(id=3, messages=[Move], ghosts=[Runner], inputs=Move, tick_rate=60)
+    protocol = tw.Protocol(id=3, ghosts=[Runner], inputs=Move, tick_rate=60)
     sim = Simulation(protocol, seed=1, conditions=tw.Conditions(latency=0.05, loss=0.02))
     server = sim.server()
     player = sim.client(

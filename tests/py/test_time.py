@@ -116,6 +116,19 @@ def test_the_measurements_hold() -> None:
     assert drifting.on_time_percent >= 99
 
 
+@pytest.mark.parametrize("latency", [0.0, 0.05, 0.1, 0.3])
+def test_the_first_input_has_a_tick_a_round_trip_after_the_connection(latency: float) -> None:
+    line = tw.Conditions(latency=latency)
+    with testing.Simulation(PROTOCOL, seed=1, conditions=line, rate=60) as simulation:
+        simulation.server()
+        client = simulation.client()
+        waited = 0
+        for _ in simulation.ticks(3):
+            if client.connected and not client.send_input(Move(1)):
+                waited += 1
+    assert waited <= 120 * latency + 5
+
+
 def test_a_client_that_ticks_seldom_gives_one_input_for_several_ticks() -> None:
     lab = Lab(PROTOCOL, LINES["50 ms"])
     client, lengths, missing = lab.client(), [], []
@@ -432,10 +445,11 @@ def test_each_press_runs_in_one_tick(frames: int, line: str) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_lost_press_is_sent_again(seed: int) -> None:
+@pytest.mark.parametrize("latency", [0.1, 0.3])
+def test_a_lost_press_is_sent_again(latency: float, seed: int) -> None:
     protocol = tw.Protocol(1, [Chat], inputs=Pad, tick_rate=60)
     bursts = tw.testing.Bursts.mean(loss=0.05, length=4)
-    line = tw.Conditions(latency=0.1, jitter=0.03, bursts=bursts)
+    line = tw.Conditions(latency=latency, jitter=0.03, bursts=bursts)
     pressed = jumps = 0
     with tw.testing.Simulation(protocol, seed=seed, conditions=line, rate=60) as simulation:
         server, client = simulation.server(), simulation.client()

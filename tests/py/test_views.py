@@ -589,3 +589,20 @@ def test_a_velocity_is_in_units_a_second_of_the_protocols_ticks(tick_rate: int |
         ship.place += 6 / ticks
         tw.testing.advance(network, server, client, seconds=1 / ticks, rate=ticks)
     assert server.world.costs["Ship"]["place"] <= sent + 2 * 32
+
+
+def test_a_ghost_hardly_halts_before_its_end_on_a_lossy_line() -> None:
+    scene = Scene(tw.Conditions(latency=0.1))
+    tank = scene.world.spawn(Tank())
+    drawn: list[float] = []
+    for frame in range(300):
+        # The line is known to lose packets, and then it loses the end.
+        loss = float(frame in (100, 200))
+        scene.network.set_conditions(tw.Conditions(latency=0.1, loss=loss), sender=scene.server.address)
+        if frame < 200:
+            tank.position = (frame, 0)
+        elif frame == 200:
+            scene.world.despawn(tank)
+        drawn += [ghost.position[0] for ghost in scene.tick().objects(Tank)]
+    assert drawn[-1] == 199
+    assert drawn.count(199) <= 3

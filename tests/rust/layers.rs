@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 const MAY_USE: &[(&str, &[&str])] = &[
     ("exact", &[]),
     ("time", &[]),
-    ("limits", &[]),
+    ("limits", &["exact"]),
     ("rng", &[]),
     ("store", &["time", "limits", "rng"]),
-    ("wire", &["store", "time", "limits", "rng"]),
+    ("wire", &["store", "time", "limits", "rng", "exact"]),
     ("calls", &["store", "time"]),
     ("mesh", &["time", "wire"]),
     ("netcode", &["wire", "store", "time", "limits", "rng"]),

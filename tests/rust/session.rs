@@ -246,7 +246,7 @@ fn messages_that_a_channel_refuses_leave_a_room_as_it_was() {
             let messages = [(number(1), keyed(0)), (message.clone(), keyed(key))];
             let to = ToRoom { channel, messages: &messages, exclude: None, retain_bytes };
             let refused = everybody.send(now, world.server.change(), to);
-            assert!(matches!(refused, Err(RoomError::Send(SendError::Channel(_)))), "{what}: {refused:?}");
+            assert!(matches!(refused, Err(RoomError::Send(SendError::Refused(_)))), "{what}: {refused:?}");
         }
     }
     world.ticks(5);
@@ -276,7 +276,7 @@ fn a_newcomer_gets_what_its_rooms_retain_and_leaves_them_with_its_last_event() {
     let key_is_wrong = [(number(9), SendOptions { key: 4, ..SendOptions::default() })];
     let to_wrong = ToRoom { messages: &key_is_wrong, ..to(Some(1_000)) };
     let refused = room.send(world.now, world.server.change(), to_wrong);
-    assert!(matches!(refused, Err(RoomError::Send(SendError::Channel(_)))), "{refused:?}");
+    assert!(matches!(refused, Err(RoomError::Send(SendError::Refused(_)))), "{refused:?}");
     world.ticks(2);
     taken(&mut world.client);
     assert_eq!(taken(&mut world.client).inbox.records().len(), 2, "each value once");

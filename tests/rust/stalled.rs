@@ -215,7 +215,7 @@ fn a_driver_that_sleeps_wakes_for_it() {
     let since = world.network.now();
     fill(&mut world, peers[0], RELIABLE);
     let full = world.server.send(since, peers[0], RELIABLE, number(1), SendOptions::default());
-    assert!(matches!(full, Err(SendError::Channel(transport::SendError::Full { .. }))));
+    assert!(matches!(full, Err(SendError::Refused(transport::SendError::Full { .. }))));
     let mut turns = 0;
     while world.server.is_connected(peers[0]) {
         let now = world.network.now();

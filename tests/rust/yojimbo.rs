@@ -164,8 +164,8 @@ fn a_block_keeps_to_a_fixed_budget() {
             pair.tick();
             let seconds = (pair.now - began).as_secs_f64();
             let sent = (pair.sent_bytes[0] - before) as f64;
-            // A packet may overdraw, and each tick has a packet of some bytes.
-            assert!(sent < 8_192.0 + 60_000.0 * seconds + 2_048.0, "{sent} bytes in {seconds:.2} s");
+            // A packet may overdraw, and each tick has a packet, even an empty one that the budget isn't charged for.
+            assert!(sent < 8_192.0 + 62_500.0 * seconds + 2_048.0, "{sent} bytes in {seconds:.2} s");
             assert!(seconds < most * 256.0 * 1024.0 / 55_000.0, "the budget is used");
         }
     }

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import suppress
 
+from tickwire._checks import check_callable, check_seconds
 from tickwire.fleet._store import Claim, Store, elapsed
 
 __all__ = ["Keeper"]
@@ -44,6 +45,8 @@ class Keeper:
         clock: Callable[[], float] = elapsed,
         executor: Executor | None = None,
     ) -> None:
+        check_seconds("every", every)
+        check_callable("clock", clock, 0)
         self._store = store
         self._claim = claim
         self._every = every

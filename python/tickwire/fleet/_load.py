@@ -127,7 +127,7 @@ class _Room:
 
 def serve(load: Load, key: bytes, rooms: int) -> Iterator[Any]:
     """Runs the rooms of one process, ticked by a single thread. Yields the rooms' addresses first. Then
-    yields how long each tick of all rooms took, in milliseconds, and the number of late ticks.
+    yields how long each tick of all rooms took, in milliseconds, and how many ticks were late.
     """
     host = "127.0.0.1"
     if load.ray is not None:

@@ -14,6 +14,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from tickwire._checks import check_callable
+
 __all__ = ["Claim", "MemoryStore", "RedisStore", "Store"]
 
 _CLOCK: int | None = getattr(time, "CLOCK_BOOTTIME", getattr(time, "CLOCK_MONOTONIC", None))
@@ -76,6 +78,7 @@ class MemoryStore:
     """
 
     def __init__(self, clock: Callable[[], float] = elapsed) -> None:
+        check_callable("clock", clock, 0)
         self._clock = clock
         self._epoch = 0
         self._rooms: dict[str, _Kept] = {}

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from tickwire._checks import check_within
+from tickwire._checks import check_callable, check_within
 from tickwire._core import LockstepCore, Peer, Random, Started
 from tickwire.lockstep._recording import Recorder, must_be_bytes, saved
 from tickwire.lockstep._reports import (
@@ -94,8 +94,8 @@ class Lockstep:
             if given is not None and not isinstance(given, group):
                 raise TypeError(f"{name} must be a {group.__name__} or None, not {type(given).__name__}")
         pace, saving = pace or Pace(), saving or Saving()
-        if arrays is not None and not callable(arrays):
-            raise TypeError(f"arrays must be callable or None, not {type(arrays).__name__}")
+        if arrays is not None:
+            check_callable("arrays", arrays, 0, others=" or None")
         if not isinstance(drop_odd, bool):
             raise TypeError(f"drop_odd must be True or False, not {type(drop_odd).__name__}")
         for name, wanted in (("joining", saving.joining), ("heal", saving.heal)):

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from tickwire._checks import check_within
+from tickwire._checks import check_callable, check_within
 from tickwire._core import LockstepCore
 from tickwire.lockstep._recording import must_be_bytes
 
@@ -58,9 +58,9 @@ class Saving:
     """
 
     def __post_init__(self) -> None:
-        for name, given in (("save", self.save), ("load", self.load)):
-            if given is not None and not callable(given):
-                raise TypeError(f"{name} must be callable or None, not {type(given).__name__}")
+        for name, given, count in (("save", self.save, 0), ("load", self.load, 1)):
+            if given is not None:
+                check_callable(name, given, count, others=" or None")
         if not isinstance(self.heal, bool) or not isinstance(self.joining, bool | None):
             name, it = ("heal", self.heal) if not isinstance(self.heal, bool) else ("joining", self.joining)
             raise TypeError(f"{name} must be True or False, not {type(it).__name__}")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeAlias, overload
 
-from tickwire._checks import check_number, check_seconds
+from tickwire._checks import check_callable, check_number, check_seconds
 from tickwire._connection import AddressLike, Event
 from tickwire._core import (
     Address,
@@ -188,8 +188,7 @@ class Simulation(Generic[_P]):
         Functions with the same time run in the order in which they were scheduled.
         """
         check_seconds("seconds", seconds)
-        if not callable(action):
-            raise TypeError(f"action must be callable, not {type(action).__name__}")
+        check_callable("action", action, 0)
         heapq.heappush(self._script, (seconds, self._scheduled, action))
         self._scheduled += 1
 

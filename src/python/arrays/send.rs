@@ -133,7 +133,7 @@ impl Rows {
             match send(row, self.channel, message, options) {
                 Err(error) if error.is_refusal() => unsent.push(row),
                 // Everything else was checked before.
-                Err(SendError::Channel(error)) => {
+                Err(SendError::Refused(error)) => {
                     return Err(channel_error(&self.class, self.channel, &error));
                 }
                 _ => {}
@@ -148,14 +148,14 @@ impl Rows {
     }
 }
 
-/// Clients, one for each row; None for clients of another server.
-pub(in crate::python) struct Recipients(pub(in crate::python) Vec<Option<endpoint::PeerHandle>>);
+/// Clients, one for each row.
+pub(in crate::python) struct Recipients(pub(in crate::python) Vec<endpoint::PeerHandle>);
 
 impl Recipients {
     /// A buffer of uint64, as the `client` column has them, or an iterable of handles; `own` gives the core's handle.
     pub(in crate::python) fn new(
         given: &Object<'_>,
-        own: impl Fn(&ClientHandle) -> Option<endpoint::PeerHandle>,
+        own: impl Fn(&ClientHandle) -> PyResult<endpoint::PeerHandle>,
     ) -> PyResult<Self> {
         if let Ok(raw) = Raw::get(given, ffi::PyBUF_FULL_RO)
             && let Some(numbers) = raw.numbers::<u64>(given.py())?
@@ -163,7 +163,7 @@ impl Recipients {
             if raw.dimensions() != 1 {
                 refuse!(PyValueError, "clients must have 1 dimension, not {}", raw.dimensions());
             }
-            let handles = numbers.into_iter().map(|number| Some(endpoint::PeerHandle::from_number(number)));
+            let handles = numbers.into_iter().map(endpoint::PeerHandle::from_number);
             return Ok(Recipients(handles.collect()));
         }
         let wrong = |what: &Object<'_>| {
@@ -175,7 +175,7 @@ impl Recipients {
         let mut handles = Vec::new();
         for item in given.try_iter().map_err(|_| wrong(given))? {
             let item = item?;
-            handles.push(own(item.cast::<ClientHandle>().map_err(|_| wrong(&item))?.get()));
+            handles.push(own(item.cast::<ClientHandle>().map_err(|_| wrong(&item))?.get())?);
         }
         Ok(Recipients(handles))
     }

@@ -315,13 +315,10 @@ impl Desk {
 
     /// Lets a call wait for its ghosts; gives it back if it can't.
     pub(super) fn await_ghosts(&self, arrived: Arrived) -> PyResult<Option<Arrived>> {
-        let now = self.now()?;
+        let now = match self.state.upgrade() {
+            Some(shared) => shared.lock()?.carrier.driver().map_or(Instant::ZERO, Driver::now),
+            None => Instant::ZERO,
+        };
         Ok(lock(&self.core).wait(now, arrived))
-    }
-
-    fn now(&self) -> PyResult<Instant> {
-        let Some(shared) = self.state.upgrade() else { return Ok(Instant::ZERO) };
-        let now = shared.lock()?.carrier.driver().map_or(Instant::ZERO, crate::driver::Driver::now);
-        Ok(now)
     }
 }

@@ -103,7 +103,7 @@ impl World {
             return Ok(());
         }
         let name = rows.name();
-        let weights = relevancy::weights(&answer)
+        let weights = interest::weights(&answer)
             .map_err(|error| said_of(hook.py(), &error, &format!("the priority hook of {name}")))?;
         if weights.len() != before && weights.len() != rows.cells.count() {
             return Err(PyValueError::new_err(format!(
@@ -146,7 +146,7 @@ fn masks(
     } else {
         let each = answer.try_iter().map_err(|_| wrong(class_name(answer)))?;
         let mask = |mask: PyResult<Object<'_>>| {
-            relevancy::mask(&mask?)
+            interest::mask(&mask?)
                 .map_err(|error| said_of(answer.py(), &error, &format!("the {kind} hook of {name}")))
         };
         each.map(mask).collect::<PyResult<_>>()?

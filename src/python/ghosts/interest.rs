@@ -2,20 +2,21 @@
 
 use super::*;
 
-use crate::replication::Relevancy;
+use crate::python::buffers::column;
+use crate::replication::{GridConfig, Relevancy};
 
 #[pymethods]
 impl World {
     fn set_relevancy(&self, class_: &Object<'_>, rule: &Object<'_>) -> PyResult<()> {
         let rows = self.population.rows_of(class_)?;
-        let (rule, hook) = relevancy::rule(rows.properties.get(), rule)?;
+        let (rule, hook) = self::rule(rows.properties.get(), rule)?;
         let set = self.with(|state| core::world(state).map(|world| world.set_rule(rows.index, rule)))?;
         set.transpose().map_err(|error| PyValueError::new_err(format!("{}: {error}", rows.name())))?;
         self.set_hook(rows, |hooks| &mut hooks.relevancy, hook);
         Ok(())
     }
 
-    fn set_priority(&self, class_: &Object<'_>, #[callable] hook: Option<Py<PyAny>>) -> PyResult<()> {
+    fn set_priority(&self, class_: &Object<'_>, #[callable(1)] hook: Option<Py<PyAny>>) -> PyResult<()> {
         let rows = self.population.rows_of(class_)?;
         self.set_hook(rows, |hooks| &mut hooks.priority, hook);
         Ok(())
@@ -25,7 +26,7 @@ impl World {
         &self,
         class_: &Object<'_>,
         name: &str,
-        #[callable] hook: Option<Py<PyAny>>,
+        #[callable(2)] hook: Option<Py<PyAny>>,
     ) -> PyResult<()> {
         let rows = self.population.rows_of(class_)?;
         World::check_condition(rows, name)?;
@@ -42,7 +43,7 @@ impl World {
     ) -> PyResult<bool> {
         let class = self.population.rows_of(class_)?;
         World::check_condition(class, name)?;
-        let mask = relevancy::mask(rows)?;
+        let mask = mask(rows)?;
         self.set_interest(client, |interests, client| interests.set_chosen(client, class.index, mask))
     }
 
@@ -53,7 +54,7 @@ impl World {
         places: Option<&Object<'_>>,
     ) -> PyResult<bool> {
         let rows = self.population.rows_of(class_)?;
-        let places = places.map_or_else(|| Ok(Vec::new()), relevancy::places)?;
+        let places = places.map_or_else(|| Ok(Vec::new()), self::places)?;
         self.check_rule(rows, "look_from", "tw.world.Grid(...)", |rule| matches!(rule, Relevancy::Grid(_)))?;
         self.set_interest(client, |interests, client| interests.set_viewpoints(client, rows.index, places))
     }
@@ -65,20 +66,20 @@ impl World {
         rows: &Object<'_>,
     ) -> PyResult<bool> {
         let class = self.population.rows_of(class_)?;
-        let mask = relevancy::mask(rows)?;
+        let mask = mask(rows)?;
         self.check_rule(class, "show", "tw.world.Chosen()", |rule| rule == Relevancy::Mask)?;
         self.set_interest(client, |interests, client| interests.set_mask(client, class.index, mask))
     }
 
     fn set_weights(&self, class_: &Object<'_>, weights: &Object<'_>) -> PyResult<()> {
         let rows = self.population.rows_of(class_)?;
-        let weights = relevancy::weights(weights)?;
+        let weights = self::weights(weights)?;
         self.publish(|it| it.set_weights(rows.index, &weights))
     }
 
     fn set_must_know(&self, class_: &Object<'_>, rows: Option<&Object<'_>>) -> PyResult<()> {
         let class = self.population.rows_of(class_)?;
-        let rows = rows.map_or_else(|| Ok(Vec::new()), relevancy::mask)?;
+        let rows = rows.map_or_else(|| Ok(Vec::new()), mask)?;
         self.publish(|it| it.set_must_know(class.index, rows))
     }
 }
@@ -90,7 +91,7 @@ impl World {
         client: &Bound<'_, ClientHandle>,
         set: impl FnOnce(&mut Interests, PeerHandle),
     ) -> PyResult<bool> {
-        let Some(client) = self.peer_of(client)? else { return Ok(false) };
+        let Some(client) = self.peer_of("client", client)? else { return Ok(false) };
         self.with(|state| core::world(state).map(|world| set(&mut world.interests, client)))?;
         Ok(true)
     }
@@ -138,4 +139,55 @@ impl World {
              first"
         )))
     }
+}
+
+/// The core's rule for an object of `tickwire.world`, and the hook that decides it.
+pub(super) fn rule(properties: &Properties, given: &Object<'_>) -> PyResult<(Relevancy, Option<Py<PyAny>>)> {
+    let module = given.py().import("tickwire._ghost")?;
+    let (name, about): (String, Object<'_>) = module.call_method1("relevancy_of", (given,))?.extract()?;
+    Ok(match name.as_str() {
+        "Always" => (Relevancy::Always, None),
+        "Owner" => (Relevancy::Owner, None),
+        "Chosen" => (Relevancy::Mask, None),
+        "Hook" => (Relevancy::Mask, Some(about.unbind())),
+        _ => {
+            let (name, cell, radius, leave_radius, far_weight, linger): (String, _, _, _, _, _) =
+                about.extract()?;
+            let property = properties.named(&name).map_err(PyValueError::new_err)?;
+            let grid = GridConfig { property, cell, radius, leave_radius, far_weight, linger };
+            (Relevancy::Grid(grid), None)
+        }
+    })
+}
+
+/// Reads places of two or three numbers each.
+pub(super) fn places(given: &Object<'_>) -> PyResult<Vec<[f64; 3]>> {
+    let wrong = || PyTypeError::new_err("places must be tuples of 2 or 3 numbers");
+    let each = given.try_iter().map_err(|_| wrong())?;
+    let place = |each: PyResult<Object<'_>>| {
+        let numbers: Vec<f64> = each?.extract().map_err(|_: PyErr| wrong())?;
+        if numbers.iter().any(|number| !number.is_finite()) {
+            return Err(PyValueError::new_err("places must be finite numbers"));
+        }
+        match *numbers {
+            [x, y] => Ok([x, y, 0.0]),
+            [x, y, z] => Ok([x, y, z]),
+            _ => Err(wrong()),
+        }
+    };
+    each.map(place).collect()
+}
+
+/// Reads a buffer of bools or bytes, one for each row.
+pub(super) fn mask(given: &Object<'_>) -> PyResult<Vec<u8>> {
+    column("rows", given, "a buffer with a bool for each row, such as numpy.array([...], bool)")
+}
+
+/// Reads a weight for each row.
+pub(super) fn weights(given: &Object<'_>) -> PyResult<Vec<f32>> {
+    let weights: Vec<f32> = column("weights", given, "a buffer of float32, one per row")?;
+    if let Some(row) = weights.iter().position(|weight| weight.is_nan()) {
+        refuse!(PyValueError, "weights must be numbers, and the weight of row {row} is NaN");
+    }
+    Ok(weights)
 }

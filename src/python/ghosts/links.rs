@@ -70,11 +70,6 @@ impl Links {
         }
     }
 
-    /// Of a view: other rows are there than before.
-    pub(super) fn handle_shown(&self) {
-        self.stale.store(true, Ordering::Relaxed);
-    }
-
     fn find(&self, number: u32) -> Option<(usize, u32)> {
         let mut known = self.known();
         if self.stale.swap(false, Ordering::Relaxed) {

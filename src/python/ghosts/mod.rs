@@ -16,7 +16,6 @@ mod news;
 mod population;
 mod properties;
 mod property;
-mod relevancy;
 mod rows;
 mod saving;
 mod store;

@@ -50,7 +50,7 @@ impl Population {
             objects.push(told);
         };
         for event in &events {
-            let (class, row) = place_of(event);
+            let (class, row) = (usize::from(event.class), event.id);
             let (rows, is_column) = (&self.classes[class], as_columns.contains(&class));
             rows.apply(event, || spawns.next().map_or((false, 0), |(.., owner, group)| (*owner, *group)));
             self.links.note(rows, event, !is_column);
@@ -124,10 +124,6 @@ impl GhostRows {
             GhostEventKind::Changed { .. } | GhostEventKind::Despawned => {}
         }
     }
-}
-
-fn place_of(event: &GhostEvent) -> (usize, u32) {
-    (usize::from(event.class), event.id)
 }
 
 /// The event object that the game gets, and its callback.

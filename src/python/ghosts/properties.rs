@@ -139,11 +139,6 @@ impl Properties {
         self.number_column
     }
 
-    /// What errors call the target of a reference.
-    pub(super) fn target_name(&self, property: usize) -> Option<&str> {
-        self.references.get(property)?.as_deref()
-    }
-
     #[inline]
     pub(super) fn is_reference(&self, property: usize) -> bool {
         self.referring >> property & 1 == 1
@@ -326,10 +321,11 @@ pub(crate) struct Property {
 
 #[cold]
 pub(super) fn wrong_class(properties: &Properties, property: usize, value: &Object<'_>) -> PyErr {
+    let target = properties.references.get(property).and_then(Option::as_deref);
     FieldTypeError::new_err((
         properties.name().to_owned(),
         properties.property_name(property).to_owned(),
         value.clone().unbind(),
-        format!("a {} or None", properties.target_name(property).unwrap_or_default()),
+        format!("a {} or None", target.unwrap_or_default()),
     ))
 }

@@ -149,7 +149,7 @@ impl GhostRows {
         };
         gone.into_iter().for_each(|row| drop(self.end(row, 0, self.last_values(py, row))));
         self.cells.show(alive);
-        self.links.handle_shown();
+        self.links.stale.store(true, Ordering::Relaxed);
     }
 
     /// The object of a row, if it has one.

@@ -72,7 +72,7 @@ impl WorldView {
 
     fn at<'py>(slf: &Bound<'py, Self>, #[number] tick: f64) -> PyResult<Bound<'py, Self>> {
         if !(0.0..f64::from(u32::MAX - 1)).contains(&tick) {
-            refuse!(PyValueError, "tick must be 0 to {}, not {tick}", u32::MAX - 2);
+            refuse!(PyValueError, "tick must be 0 to {}, not {}", u32::MAX - 2, short(tick));
         }
         let state = {
             let shown = lock(&slf.get().shown);
@@ -166,7 +166,8 @@ impl WorldView {
             let (ticks, rate) = (most / least, 1.0 / least);
             refuse!(
                 PyValueError,
-                "delay must be {least:.4} to {most:.4} seconds, 1 to {ticks:.0} ticks at {rate:.0} a second, not {delay}"
+                "delay must be {least:.4} to {most:.4} seconds, 1 to {ticks:.0} ticks at {rate:.0} a second, not {}",
+                short(delay)
             );
         }
         view.set_playing(playing);

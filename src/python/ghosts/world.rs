@@ -118,7 +118,7 @@ impl World {
 
     fn id_of(&self, client: &Bound<'_, ClientHandle>, ghost: &Bound<'_, Ghost>) -> PyResult<Option<u32>> {
         let live = self.population.live(ghost)?;
-        let Some(client) = self.peer_of(client)? else { return Ok(None) };
+        let Some(client) = self.peer_of("client", client)? else { return Ok(None) };
         self.with(|state| number_for(state, Some(client), &live))
     }
 
@@ -129,7 +129,7 @@ impl World {
         #[within(0, u32::MAX)] number: u32,
     ) -> PyResult<Option<Bound<'py, Ghost>>> {
         let rows = self.population.rows_of(class_)?;
-        let Some(client) = self.peer_of(client)? else { return Ok(None) };
+        let Some(client) = self.peer_of("client", client)? else { return Ok(None) };
         let row = self.publish(|it| it.named(client, rows.index, GhostName::from_number(number)))?;
         row.map(|row| rows.object(class_.py(), row)).transpose()
     }
@@ -150,20 +150,23 @@ impl World {
     }
 
     fn client_bits(&self, client: &Bound<'_, ClientHandle>) -> PyResult<u64> {
-        let Some(client) = self.peer_of(client)? else { return Ok(0) };
+        let Some(client) = self.peer_of("client", client)? else { return Ok(0) };
         self.publish(|it| it.peer_bits(client))
     }
 
     fn remember(&self, #[number] seconds: f64) -> PyResult<()> {
         let own = self.with(|state| state.carrier.session.timing().inputs().map(|timing| timing.rate()))?;
         let rate = own.unwrap_or(DEFAULT_RATE);
-        let ticks = (seconds * rate).ceil();
-        let most = f64::from(MAX_PAST);
-        if !(0.0..=most).contains(&ticks) {
-            return Err(PyValueError::new_err(format!(
-                "seconds must be 0 to {MAX_PAST} ticks at {rate} a second, not {seconds}"
-            )));
+        let most = f64::from(MAX_PAST) / rate;
+        if !(0.0..=most).contains(&seconds) {
+            refuse!(
+                PyValueError,
+                "seconds must be 0 to {most} ({MAX_PAST} ticks at {rate} a second), not {}",
+                short(seconds)
+            );
         }
+        // Whole ticks stay whole: 250 / 60 s times 60 is above 250 by a rounding error.
+        let ticks = (seconds * rate * (1.0 - 1e-12)).ceil();
         self.publish(|it| it.remember(ticks as u32))
     }
 
@@ -179,7 +182,10 @@ impl World {
         #[number] seen: Option<f64>,
     ) -> PyResult<Object<'py>> {
         let said = match seen {
-            None => slf.get().with(|state| seen_by(state, client.get().core))??,
+            None => {
+                let core = client.get().of_server("client", slf.get().server)?;
+                slf.get().with(|state| seen_by(state, core))??
+            }
             given => given,
         };
         Self::past(slf, Some(client), said)
@@ -269,19 +275,16 @@ impl World {
         Ok(ghost.clone())
     }
 
-    /// The number of an owner, if it is connected.
-    pub(super) fn peer_of(&self, client: &Bound<'_, ClientHandle>) -> PyResult<Option<PeerHandle>> {
-        let client = client.get();
-        if client.server != self.server {
-            return Err(PyValueError::new_err(format!(
-                "owner must be a client of this server, and {} belongs to another server: drop handles \
-                 together with their server",
-                client.described()
-            )));
-        }
-        match self.with(|state| state.host().is_connected(client.core))? {
+    /// The number of the client in an argument, if it is connected.
+    pub(super) fn peer_of(
+        &self,
+        name: &str,
+        client: &Bound<'_, ClientHandle>,
+    ) -> PyResult<Option<PeerHandle>> {
+        let client = client.get().of_server(name, self.server)?;
+        match self.with(|state| state.host().is_connected(client))? {
             false if self.strict => Err(stale_client()),
-            is_connected => Ok(is_connected.then_some(client.core)),
+            is_connected => Ok(is_connected.then_some(client)),
         }
     }
 
@@ -290,7 +293,7 @@ impl World {
         &self,
         owner: Option<&'a Bound<'py, ClientHandle>>,
     ) -> PyResult<Option<&'a Bound<'py, ClientHandle>>> {
-        owner.map(|owner| self.peer_of(owner)).transpose()?;
+        owner.map(|owner| self.peer_of("owner", owner)).transpose()?;
         Ok(owner)
     }
 
@@ -440,7 +443,7 @@ impl World {
             let name = if client.is_some() { "seen" } else { "tick" };
             refuse!(PyValueError, "{name} must be a tick of the server, not {seen}");
         }
-        let peer = client.map_or(Ok(None), |client| world.peer_of(client))?;
+        let peer = client.map_or(Ok(None), |client| world.peer_of("client", client))?;
         let Some((oldest, newest)) = world.publish(|it| Some((it.oldest_past()?, it.tick())))? else {
             return Err(GhostError::new_err(
                 "the world must have a record to be rewound: call server.world.remember(1.0) when it is \

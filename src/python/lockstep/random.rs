@@ -4,7 +4,7 @@ use crate::python::prelude::*;
 
 use crate::driver::files::hex;
 use crate::lockstep::SharedRandom;
-use crate::python::arguments::wrong;
+use crate::python::checks::wrong;
 
 #[pyclass(frozen, module = "tickwire.lockstep")]
 #[derive(Debug)]

@@ -74,6 +74,13 @@ impl AckEndpoint {
             Some(bytes) => bytes,
             None => reassembly.max_bytes.max(one_packet),
         };
+        let reachable = one_packet.max(*above);
+        if max_packet_size.is_none() && reachable < *largest {
+            refuse!(
+                PyValueError,
+                "fragments must reach max_packet_size ({largest}) by above, or by size x count, not {reachable}"
+            );
+        }
         acks.rtt_smoothing = rtt_smoothing.unwrap_or(acks.rtt_smoothing);
         acks.in_order_only = in_order_only;
         acks.loss_bound = loss_bound(lost_after, lost_after_rtts, lost_not_before)?;

@@ -40,7 +40,9 @@ pub(super) fn open(
     mut settings: Settings<'_>,
 ) -> PyResult<Endpoint> {
     let near = rendezvous.server().or(opening.contact);
-    check_protocol(protocol.get())?;
+    if !has_peers(&protocol.get().core) {
+        return Err(value_error("protocol must be made with peers=True for a game of peers"));
+    }
     opening.check().map_err(value_error)?;
     let network = settings.network.clone();
     let unbound = any_port(near.is_some_and(|near| near.is_ipv6()), network.is_some());
@@ -75,13 +77,6 @@ pub(super) fn open(
     let endpoint = Endpoint::new(py, host, driver, protocol, settings)?;
     endpoint.state.lock()?.carrier.session.set_peers(now, part);
     Ok(endpoint)
-}
-
-fn check_protocol(protocol: &Protocol) -> PyResult<()> {
-    if !has_peers(&protocol.core) {
-        return Err(value_error("protocol must be made with peers=True for a game of peers"));
-    }
-    Ok(())
 }
 
 /// The protocol on the links between players.

@@ -6,6 +6,7 @@
 mod arguments;
 mod frames;
 mod inputs;
+mod queue;
 mod session;
 mod states;
 mod sync_test;
@@ -18,6 +19,7 @@ use arguments::{exchanges, mask_of, members, moment};
 pub(super) use frames::Advance;
 use frames::{Frames, NextRequest, Requests, filled};
 use inputs::{CopiedInput, InputKind, copied};
+use queue::Queue;
 pub(super) use session::{Desync, PlayerOut, Rollback, SpectatorLost};
 use states::States;
 pub(super) use states::{StateArrays, state_sum};

@@ -19,11 +19,7 @@ pub(crate) struct Rollback {
 }
 
 struct Inner {
-    /// The requests of this frame, and how many were handed out.
-    queue: Vec<Request>,
-    given: usize,
-    /// Whether any was asked for since the last call of `advance`.
-    is_begun: bool,
+    queue: Queue<Request>,
     now: Instant,
     writer: BitWriter,
     /// The names of the fields in checked frames, with the first frame that has them.
@@ -75,13 +71,6 @@ impl Rollback {
         }
     }
 
-    /// Puts the request back whose callable raised.
-    fn put_back(&self, error: PyErr) -> PyErr {
-        let mut inner = lock(&self.inner);
-        inner.given = inner.given.saturating_sub(1);
-        error
-    }
-
     /// The request to run a frame.
     fn advance_to(&self, py: Python<'_>, frame: u32) -> PyResult<Py<PyAny>> {
         let (mut inputs, [mut guessed, mut left]) = (Vec::new(), [0u16; 2]);
@@ -99,13 +88,7 @@ impl Rollback {
     /// The next request for the game itself.
     fn next(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
         loop {
-            let request = {
-                let mut inner = lock(&self.inner);
-                inner.is_begun = true;
-                let request = inner.queue.get(inner.given).copied();
-                inner.given += usize::from(request.is_some());
-                request
-            };
+            let request = lock(&self.inner).queue.next();
             let Some(request) = request else { return self.finish(py).map(|()| None) };
             let made = match request {
                 Request::Advance(frame) => self.advance_to(py, frame).map(Some),
@@ -115,7 +98,7 @@ impl Rollback {
                     self.states.ask(py, intern!(py, "save"), (frame, is_checked))
                 }
             };
-            if let Some(made) = made.map_err(|error| self.put_back(error))? {
+            if let Some(made) = made.inspect_err(|_| lock(&self.inner).queue.put_back())? {
                 return Ok(Some(made));
             }
         }
@@ -153,9 +136,9 @@ impl Rollback {
         #[within(0, MAX_PLAYERS as u8 - 1)] me: Option<u8>,
         timing: Option<&Timing>,
         state: Option<&Object<'_>>,
-        #[callable] save: Option<Py<PyAny>>,
-        #[callable] load: Option<Py<PyAny>>,
-        #[callable] check: Option<Py<PyAny>>,
+        #[callable(0)] save: Option<Py<PyAny>>,
+        #[callable(1)] load: Option<Py<PyAny>>,
+        #[callable(0)] check: Option<Py<PyAny>>,
         #[within(0, 100_000)] check_every: u32,
     ) -> PyResult<Self> {
         let frames = Frames::new(inputs)?;
@@ -173,9 +156,7 @@ impl Rollback {
             peer.get().set_core(Box::new(game.clone()))?;
         }
         let inner = Inner {
-            queue: Vec::with_capacity(128),
-            given: 0,
-            is_begun: false,
+            queue: Queue::new("game.advance(input)"),
             now: Instant::ZERO,
             writer: BitWriter::new(),
             names: VecDeque::new(),
@@ -192,27 +173,19 @@ impl Rollback {
         let mut writer = ::core::mem::take(&mut lock(&this.inner).writer);
         writer.clear();
         let written = this.frames.kind.write(input, &mut writer);
-        let now = this.now(now);
+        let now = written.and_then(|()| this.now(now));
         let mut guard = lock(&this.inner);
-        let inner = &mut *guard;
-        let is_over = inner.given == inner.queue.len();
-        if written.is_ok() && is_over {
-            inner.now = now?;
+        let Inner { queue, now: of_frame, .. } = &mut *guard;
+        let begun = now.and_then(|now| {
+            let Some(requests) = queue.begin()? else { return Ok(()) };
+            *of_frame = now;
             let bits = writer.bit_len();
-            inner.queue.clear();
             let input = GameInput { bytes: writer.as_bytes(), bits };
-            inner.queue.extend_from_slice(this.game.lock().advance(inner.now, input));
-            inner.given = 0;
-        }
-        inner.writer = writer;
-        written?;
-        // What an exception or a break left over comes first.
-        if !is_over && !inner.is_begun {
-            return Err(PyRuntimeError::new_err(
-                "advance() must be iterated before it is called again: for request in game.advance(input)",
-            ));
-        }
-        inner.is_begun = false;
+            requests.extend_from_slice(this.game.lock().advance(now, input));
+            Ok(())
+        });
+        guard.writer = writer;
+        begun?;
         drop(guard);
         Ok(Requests(Box::new(slf.unbind())))
     }

@@ -2,7 +2,7 @@
 
 use super::*;
 
-use crate::python::arguments::wrong;
+use crate::python::checks::wrong;
 use crate::rollback::{MAX_FIELDS, StateField, StateLayout, StateRing, hash};
 
 /// The saved states of a game: [`StateArrays`], or the `Copies` of `tickwire._states`.
@@ -70,6 +70,8 @@ pub(crate) struct StateArrays {
     held: Vec<Held>,
     layout: StateLayout,
     ring: Mutex<StateRing>,
+    /// The frame to compare.
+    compared: Mutex<Option<u32>>,
 }
 
 #[pymethods]
@@ -108,7 +110,12 @@ impl StateArrays {
             let count = layout.fields.len();
             refuse!(PyValueError, "state must have at most {MAX_FIELDS} fields, not {count}");
         }
-        Ok(StateArrays { held, layout, ring: Mutex::new(StateRing::new(size, count)) })
+        Ok(StateArrays {
+            held,
+            layout,
+            ring: Mutex::new(StateRing::new(size, count)),
+            compared: Mutex::default(),
+        })
     }
 
     fn save(&self, frame: u32, checked: bool) {
@@ -134,18 +141,24 @@ impl StateArrays {
         (self.layout.names(), sums.unwrap_or_default())
     }
 
-    fn compare(&self, frame: u32) -> PyResult<()> {
-        let ring = lock(&self.ring);
+    fn compare(&self, frame: u32) {
+        *lock(&self.compared) = Some(frame);
+    }
+
+    fn finish_comparison(&self) -> PyResult<()> {
+        let Some(frame) = lock(&self.compared).take() else { return Ok(()) };
+        let mut ring = lock(&self.ring);
         let Some(saved) = ring.get(frame) else { return Ok(()) };
         let mut own = vec![0; saved.len()];
         self.copy_to(&mut own);
         if own == saved {
             return Ok(());
         }
-        Err(SyncTestError::new_err((frame, self.layout.differences(saved, &own))))
+        let fields = self.layout.differences(saved, &own);
+        // The test goes on with the new result.
+        ring.save(frame).copy_from_slice(&own);
+        Err(SyncTestError::new_err((frame, fields)))
     }
-
-    fn finish_comparison(&self) {}
 }
 
 impl StateArrays {

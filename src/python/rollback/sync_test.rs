@@ -2,7 +2,7 @@
 
 use super::*;
 
-use crate::python::arguments::wrong;
+use crate::python::checks::wrong;
 use crate::rollback::{self as core, MAX_WINDOW, ReplayStep};
 
 #[pyclass(frozen, generic, module = "tickwire.rollback")]
@@ -15,35 +15,40 @@ pub(crate) struct SyncTest {
 
 struct Inner {
     test: core::SyncTest,
-    steps: Vec<ReplayStep>,
-    given: usize,
+    queue: Queue<ReplayStep>,
 }
 
 impl SyncTest {
     /// The next request for the game itself.
     fn next(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
         loop {
-            self.states.ask(py, intern!(py, "finish_comparison"), ())?;
-            let step = {
-                let mut inner = lock(&self.inner);
-                let Some(step) = inner.steps.get(inner.given).copied() else { return Ok(None) };
-                inner.given += 1;
-                step
+            let Some(step) = lock(&self.inner).queue.next() else {
+                return self.finish_comparison(py).map(|()| None);
             };
-            let made = match step {
-                ReplayStep::Advance(frame) => {
-                    let input = |player| copied(lock(&self.inner).test.input(player, frame));
-                    let inputs: Vec<_> = (0..self.players).map(input).collect();
-                    let players = u16::MAX >> (MAX_PLAYERS - self.players);
-                    Some(self.frames.advance(py, frame, &inputs, [players, 0, 0])?)
-                }
-                ReplayStep::Save(frame) => self.states.ask(py, intern!(py, "save"), (frame, false))?,
-                ReplayStep::Load(frame) => self.states.ask(py, intern!(py, "load"), (frame,))?,
-                ReplayStep::Compare(frame) => self.states.ask(py, intern!(py, "compare"), (frame,))?,
-            };
-            if made.is_some() {
-                return Ok(made);
+            let made = self.finish_comparison(py).and_then(|()| self.carry_out(py, step));
+            if let Some(made) = made.inspect_err(|_| lock(&self.inner).queue.put_back())? {
+                return Ok(Some(made));
             }
+        }
+    }
+
+    /// Raises if the last comparison found a difference. The next call doesn't raise it again.
+    fn finish_comparison(&self, py: Python<'_>) -> PyResult<()> {
+        self.states.ask(py, intern!(py, "finish_comparison"), ()).map(drop)
+    }
+
+    /// Carries out a step. Returns what the game has to do itself.
+    fn carry_out(&self, py: Python<'_>, step: ReplayStep) -> PyResult<Option<Py<PyAny>>> {
+        match step {
+            ReplayStep::Advance(frame) => {
+                let input = |player| copied(lock(&self.inner).test.input(player, frame));
+                let inputs: Vec<_> = (0..self.players).map(input).collect();
+                let players = u16::MAX >> (MAX_PLAYERS - self.players);
+                self.frames.advance(py, frame, &inputs, [players, 0, 0]).map(Some)
+            }
+            ReplayStep::Save(frame) => self.states.ask(py, intern!(py, "save"), (frame, false)),
+            ReplayStep::Load(frame) => self.states.ask(py, intern!(py, "load"), (frame,)),
+            ReplayStep::Compare(frame) => self.states.ask(py, intern!(py, "compare"), (frame,)),
         }
     }
 }
@@ -62,13 +67,13 @@ impl SyncTest {
         #[within(1, MAX_PLAYERS)] players: usize,
         #[within(1, MAX_WINDOW)] back: u32,
         state: Option<&Object<'_>>,
-        #[callable] save: Option<Py<PyAny>>,
-        #[callable] load: Option<Py<PyAny>>,
+        #[callable(0)] save: Option<Py<PyAny>>,
+        #[callable(1)] load: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
         let frames = Frames::new(inputs)?;
         let test = core::SyncTest::new(players, &frames.kind.shape, back);
         let states = States::new(inputs.py(), state, [save, load, None], test.states(), true)?;
-        let inner = Inner { test, steps: Vec::with_capacity(128), given: 0 };
+        let inner = Inner { test, queue: Queue::new("test.advance(inputs)") };
         Ok(SyncTest { frames, states, players, inner: Mutex::new(inner) })
     }
 
@@ -80,22 +85,18 @@ impl SyncTest {
             this.frames.kind.write(&input?, &mut writer)?;
             encoded.push((writer.bit_len(), writer.into_bytes()));
         }
-        let mut guard = lock(&this.inner);
-        let inner = &mut *guard;
         if encoded.len() != this.players {
             let (players, count) = (this.players, encoded.len());
             refuse!(PyValueError, "inputs must have one input per player ({players}), not {count}");
         }
-        if inner.given != inner.steps.len() {
-            return Err(PyRuntimeError::new_err(
-                "advance() must be run through to its end before it is called again: for request in test.advance(inputs)",
-            ));
+        let mut guard = lock(&this.inner);
+        let Inner { test, queue } = &mut *guard;
+        if let Some(steps) = queue.begin()? {
+            for (player, (bits, bytes)) in encoded.iter().enumerate() {
+                test.give(player, GameInput { bytes, bits: *bits });
+            }
+            test.advance(steps);
         }
-        for (player, (bits, bytes)) in encoded.iter().enumerate() {
-            inner.test.give(player, GameInput { bytes, bits: *bits });
-        }
-        inner.test.advance(&mut inner.steps);
-        inner.given = 0;
         drop(guard);
         Ok(Requests(Box::new(slf.unbind())))
     }

@@ -16,7 +16,7 @@ impl Server {
         kwargs: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Py<PyAny>> {
         if let Ok(client) = client.cast::<ClientHandle>() {
-            return self.endpoint.call(py, self.core_handle(client.get())?, call, args, kwargs);
+            return self.endpoint.call(py, self.core_handle("client", client.get())?, call, args, kwargs);
         }
         let clients = self.recipients(client).map_err(|error| {
             if !error.is_instance_of::<PyTypeError>(py) {
@@ -68,7 +68,7 @@ impl Server {
             return self.send_all(py, &declared.name, audience, None, (channel, &messages));
         }
         let clients = match clients {
-            Some(Recipients(clients)) => clients.into_iter().flatten().collect(),
+            Some(Recipients(clients)) => clients,
             None => self.everybody.members(),
         };
         let mut left_out = Vec::new();

@@ -134,7 +134,7 @@ impl Server {
     ) -> PyResult<Py<PyAny>> {
         let sending = Sending { message, channel, key, tag, notify };
         match client.cast::<ClientHandle>() {
-            Ok(client) => self.endpoint.send(self.core_handle(client.get())?, sending),
+            Ok(client) => self.endpoint.send(self.core_handle("client", client.get())?, sending),
             Err(_) => self.send_rows(client, sending),
         }
     }
@@ -146,14 +146,14 @@ impl Server {
         client: Option<&ClientHandle>,
         #[truth] adaptive: bool,
     ) -> PyResult<bool> {
-        let client = client.map(|client| self.core_handle(client)).transpose()?;
+        let client = client.map(|client| self.core_handle("client", client)).transpose()?;
         let budget = BudgetConfig { adaptive, ..BudgetConfig::new(bytes_per_second, burst_bytes) };
         let set = self.endpoint.state.lock()?.change().set_budget(client, budget);
         self.answer(set)
     }
 
     fn set_congestion(&self, congestion: &Congestion, client: Option<&ClientHandle>) -> PyResult<bool> {
-        let client = client.map(|client| self.core_handle(client)).transpose()?;
+        let client = client.map(|client| self.core_handle("client", client)).transpose()?;
         let set = self.endpoint.state.lock()?.change().set_congestion(client, congestion.0);
         self.answer(set)
     }
@@ -199,7 +199,7 @@ impl Server {
         #[number] linger: f64,
     ) -> PyResult<bool> {
         let goodbye = goodbye(self.endpoint.protocol.get(), linger, reason)?;
-        let client = self.core_handle(client)?;
+        let client = self.core_handle("client", client)?;
         let left = self.endpoint.with(|core, driver| {
             driver.transmit(|now, out| core.disconnect_with(now, client, goodbye, out))
         })?;
@@ -213,7 +213,7 @@ impl Server {
 
     methods! {
         stats(client: &ClientHandle) -> PyResult<ConnectionStats> =
-            self.endpoint.stats(self.core_handle(client)?, client.end.get());
+            self.endpoint.stats(self.core_handle("client", client)?, client.end.get());
     }
 
     #[getter]
@@ -310,11 +310,11 @@ impl Server {
 
     /// The core's handle of a client: see `endpoint!()`.
     fn peer(&self, client: &Bound<'_, ClientHandle>) -> PyResult<PeerHandle> {
-        self.core_handle(client.get())
+        self.core_handle("client", client.get())
     }
 
     fn recipients(&self, clients: &Object<'_>) -> PyResult<Recipients> {
-        Recipients::new(clients, |client| self.core_handle(client).ok())
+        Recipients::new(clients, |client| self.core_handle("clients[]", client))
     }
 
     /// Queues a row of a batch for each client.
@@ -333,7 +333,7 @@ impl Server {
         let left_out = self.endpoint.with(|core, driver| {
             let now = driver.now();
             rows.queue(|row, channel, message, options| {
-                let client = clients.0.get(row).copied().flatten().ok_or(SendError::NotConnected)?;
+                let client = clients.0.get(row).copied().ok_or(SendError::NotConnected)?;
                 core.send(now, client, channel, message, options)
             })
         })??;
@@ -361,10 +361,10 @@ impl Server {
         exclude: Option<&Bound<'_, ClientHandle>>,
         (channel, messages): (usize, &[(Message, SendOptions)]),
     ) -> PyResult<Vec<Py<ClientHandle>>> {
-        let exclude = exclude.and_then(|client| self.core_handle(client.get()).ok());
+        let exclude = exclude.map(|client| self.core_handle("exclude", client.get())).transpose()?;
         let sent = self.endpoint.with(|core, driver| match clients {
             Audience::These(Recipients(clients)) => {
-                let clients = clients.into_iter().flatten().filter(|client| Some(*client) != exclude);
+                let clients = clients.into_iter().filter(|client| Some(*client) != exclude);
                 core.send_all(driver.now(), clients, channel, messages).map_err(RoomError::Send)
             }
             Audience::Room(room) => {
@@ -386,16 +386,9 @@ impl Server {
         lock(&self.players).handles.get(&peer).map(|handle| handle.clone_ref(py))
     }
 
-    /// The core's handle, if the client is this server's.
-    fn core_handle(&self, client: &ClientHandle) -> PyResult<PeerHandle> {
-        if client.server == self.id {
-            return Ok(client.core);
-        }
-        Err(PyValueError::new_err(format!(
-            "client must belong to this server, and {} belongs to another server: drop handles together \
-             with their server",
-            client.described()
-        )))
+    /// The core's handle, if the client in an argument is this server's.
+    pub(super) fn core_handle(&self, name: &str, client: &ClientHandle) -> PyResult<PeerHandle> {
+        client.of_server(name, self.id)
     }
 
     /// The answer of a setting.
@@ -403,7 +396,7 @@ impl Server {
         match set {
             Ok(()) => Ok(true),
             Err(BudgetError::NotConnected) => self.absent(),
-            Err(BudgetError::Config(error)) => Err(value_error(error)),
+            Err(BudgetError::Refused(error)) => Err(value_error(error)),
         }
     }
 
@@ -446,7 +439,7 @@ const MAX_CLOCK_SKEW: u64 = 3600;
 #[record(module = "tickwire.tokens")]
 #[derive(Debug)]
 pub(crate) struct Access {
-    #[callable]
+    #[callable(1)]
     pub(super) admission: Option<Py<PyAny>>,
     pub(super) public_addresses: Option<AddressList>,
     #[within(1, MAX_TOKEN_LIFETIME)]

@@ -26,7 +26,7 @@ impl Room {
 
     fn add(&self, client: &Bound<'_, ClientHandle>) -> PyResult<bool> {
         let server = self.server.get();
-        let peer = server.core_handle(client.get())?;
+        let peer = server.core_handle("client", client.get())?;
         server.endpoint.with(|core, driver| {
             let is_here = server.everybody.has(peer) && core.is_connected(peer);
             is_here && self.core.enter(driver.now(), core, peer)
@@ -34,7 +34,7 @@ impl Room {
     }
 
     fn discard(&self, client: &Bound<'_, ClientHandle>) -> PyResult<bool> {
-        let peer = self.server.get().core_handle(client.get())?;
+        let peer = self.server.get().core_handle("client", client.get())?;
         Ok(self.core.leave(peer))
     }
 
@@ -63,7 +63,7 @@ impl Room {
 
     fn __contains__(&self, client: &Object<'_>) -> bool {
         let Ok(client) = client.cast::<ClientHandle>() else { return false };
-        let peer = self.server.get().core_handle(client.get());
+        let peer = self.server.get().core_handle("client", client.get());
         peer.is_ok_and(|peer| self.core.has(peer))
     }
 

@@ -200,7 +200,7 @@ pub(crate) struct Tuning {
     // No game waits longer for one player.
     #[span(0.1, 3600.0)]
     stalled_timeout: Option<f64>,
-    #[callable]
+    #[callable(1)]
     pub(super) priority: Option<Py<PyAny>>,
     pub(super) factory: Option<Py<PyAny>>,
     #[classes]

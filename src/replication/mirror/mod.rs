@@ -71,6 +71,9 @@ pub struct Mirror {
     /// Class, id and tick of the states that the game took last, of ghosts that it owns; if it wants to know.
     owned: Vec<(u16, u32, u32)>,
     notes_owned: bool,
+    /// The tick of the packet that ended the ownership of a ghost last, 0 before the first; and its value at the game's last take.
+    disowned_at: u32,
+    taken_disowned_at: u32,
     /// Where a class is coded.
     coded: Option<Box<CodedReader>>,
     /// Lent to each packet.
@@ -97,6 +100,8 @@ impl Mirror {
             counters: MirrorCounters::default(),
             owned: Vec::new(),
             notes_owned: false,
+            disowned_at: 0,
+            taken_disowned_at: 0,
             coded,
             staged: Staged::default(),
         }
@@ -134,6 +139,7 @@ impl Mirror {
     /// Starts anew with the ghosts that came up to this tick; with none if there is no such tick.
     fn begin_visit(&mut self, kept_until: Option<u32>) {
         (self.tick, self.taken) = (0, 0);
+        (self.disowned_at, self.taken_disowned_at) = (0, 0);
         self.received = ReceivedTicks::default();
         self.epoch = self.epoch.wrapping_add(1);
         self.owned.clear();
@@ -231,7 +237,14 @@ impl Mirror {
         for record in &staged.records {
             // There are at most 256 classes.
             let class = record.class as u16;
-            match self.ghosts[usize::from(class)].apply(tick, record, staged) {
+            let ghosts = &mut self.ghosts[usize::from(class)];
+            let may_disown = matches!(record.op, StagedOp::Create(_) | StagedOp::Destroy);
+            let was_owned = may_disown && ghosts.is_owned(record.id as usize);
+            let outcome = ghosts.apply(tick, record, staged);
+            if was_owned && !ghosts.is_owned(record.id as usize) {
+                self.disowned_at = self.disowned_at.max(tick);
+            }
+            match outcome {
                 Outcome::Quiet => {}
                 Outcome::Skipped(count) => self.counters.skipped += count,
                 Outcome::Despawned => {
@@ -274,6 +287,7 @@ impl Mirror {
             });
         }
         if self.notes_owned {
+            self.taken_disowned_at = self.disowned_at;
             self.owned.clear();
             for (ghosts, class) in self.ghosts.iter().zip(0..) {
                 self.owned.extend(ghosts.owned().map(|(id, tick)| (class, id, tick)));
@@ -287,12 +301,12 @@ impl Mirror {
     }
 
     /// How many ticks before the newest one the state is that was taken of a ghost which the client owns, and that of the newest
-    /// of all of them.
+    /// of all of them, or the last end of one.
     pub fn owned_ages(&self, class: usize, id: u32) -> Option<(u32, u32)> {
         let is_it = |owned: &&(u16, u32, u32)| usize::from(owned.0) == class && owned.1 == id;
         // What is kept of an earlier visit is of its ticks.
         let tick = self.owned.iter().find(|owned| !self.awaits_visit && is_it(owned))?.2;
-        let newest = self.owned.iter().map(|owned| owned.2).max().unwrap_or(tick);
+        let newest = self.owned.iter().map(|owned| owned.2).fold(self.taken_disowned_at, u32::max);
         Some((self.tick.saturating_sub(tick), self.tick.saturating_sub(newest)))
     }
 

@@ -210,6 +210,7 @@ impl Publisher {
         if !self.tables[class].despawn(row) {
             return false;
         }
+        self.replace_owner(class, row, None);
         for peer in self.peers.iter_mut().flatten() {
             if peer.scopes[class].leave(row) {
                 self.shown.push(self.tick + 1, peer.handle, class, row, false);
@@ -218,7 +219,6 @@ impl Publisher {
         for memory in &mut self.memories {
             memory.scopes[class].leave(row);
         }
-        self.replace_owner(class, row, None);
         // Clients know it by their own ids, which stay taken until they know of its end.
         self.tables[class].release(row);
         true
@@ -262,8 +262,9 @@ impl Publisher {
         if before == owner {
             return [(None, false); 2];
         }
+        let next = self.tick + 1;
         if let Some(peer) = before.and_then(|before| self.peer_mut(before)) {
-            peer.owned[class].remove(&row);
+            peer.disown(class, row, next);
         }
         if let Some(peer) = owner.and_then(|owner| self.peer_mut(owner)) {
             peer.owned[class].insert(row);
@@ -374,12 +375,13 @@ impl Publisher {
         }
     }
 
-    /// By slot, the last tick in which an object changed that its client owns and gets; 0 if it owns none.
+    /// By slot, the last tick in which an object changed that its client owns and gets, or in which it lost one; 0 if it never
+    /// owned any.
     pub fn owned_changes(&self, by_slot: &mut Vec<u32>) {
         by_slot.clear();
         by_slot.resize(self.peers.len(), 0);
         for (changed, peer) in by_slot.iter_mut().zip(&self.peers) {
-            let Some(Peer { owned, scopes, .. }) = peer.as_deref() else { continue };
+            let Some(Peer { owned, disowned_at, scopes, .. }) = peer.as_deref() else { continue };
             let each = owned.iter().zip(&self.tables).zip(scopes).zip(self.classes.iter());
             let last = each.flat_map(|(((rows, table), scope), class)| {
                 rows.iter().map(|row| {
@@ -387,7 +389,7 @@ impl Publisher {
                     table.last_change(*row, class.updated(class.group(true, chosen)))
                 })
             });
-            *changed = last.max().unwrap_or(0);
+            *changed = last.max().unwrap_or(0).max(*disowned_at);
         }
     }
 

@@ -45,6 +45,8 @@ pub(super) struct Peer {
     pub(super) sights: Box<[Option<Sight>]>,
     /// The rows that it owns.
     pub(super) owned: Box<[BTreeSet<u32>]>,
+    /// The tick in which it last lost one that it has, or 0.
+    pub(super) disowned_at: u32,
     /// Whether the ghosts of this tick were chosen.
     pub(super) has_chosen: bool,
     /// The chosen ghosts, the most urgent first, and how many of them are or were ready.
@@ -88,6 +90,7 @@ impl Peer {
                 .collect(),
             sights: classes.iter().map(|_| None).collect(),
             owned: classes.iter().map(|_| BTreeSet::new()).collect(),
+            disowned_at: 0,
             has_chosen: false,
             chosen: Vec::new(),
             next_chosen: 0,
@@ -100,6 +103,14 @@ impl Peer {
             carried: VecDeque::new(),
             writing: Vec::new(),
             models: PeerModels::default(),
+        }
+    }
+
+    /// It owns a row no more from this tick on.
+    pub(super) fn disown(&mut self, class: usize, row: u32, tick: u32) {
+        self.owned[class].remove(&row);
+        if self.scopes[class].was_sent(row) {
+            self.disowned_at = tick;
         }
     }
 
@@ -176,6 +187,8 @@ impl Peer {
                 self.acked = self.acked.max(sent.tick);
                 // Every packet up to now had the visit.
                 self.knows_visit = true;
+            } else {
+                self.scopes.iter_mut().for_each(|scope| scope.note_loss(tick));
             }
             let (first, second) = self.carried.as_slices();
             let first = &first[..count.min(first.len())];

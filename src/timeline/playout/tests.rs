@@ -258,8 +258,8 @@ fn a_pause_of_the_client_spoils_no_measurement() {
 }
 
 /// A pause of the client, in ticks. The server stands still too, or sends nothing after 33 ticks until it has an ack.
-fn play_pause(pause: u64, stands_too: bool) -> (Vec<f64>, Playout) {
-    let (mut playout, mut behind, mut next) = (Playout::new(PlayoutConfig::default()), Vec::new(), 0);
+fn play_pause(pause: u64, stands_too: bool, config: PlayoutConfig) -> (Vec<f64>, Playout) {
+    let (mut playout, mut behind, mut next) = (Playout::new(config), Vec::new(), 0);
     let (begins, ends) = (400, 400 + pause);
     for frame in (0..=begins).chain(ends..ends + 600) {
         let now = Instant::from_nanos(frame * STEP);
@@ -284,16 +284,26 @@ fn play_pause(pause: u64, stands_too: bool) -> (Vec<f64>, Playout) {
 #[test]
 fn a_pause_in_which_the_server_waits_for_acks_changes_no_schedule() {
     for pause in (12..=300).step_by(3) {
-        let (behind, playout) = play_pause(pause, false);
+        let (behind, playout) = play_pause(pause, false, PlayoutConfig::default());
         assert!(behind[120..].iter().all(|ticks| *ticks <= 2.5), "{pause}: {behind:?}");
         assert!(playout.wanted_delay() < 0.03, "{pause}: {} s", playout.wanted_delay());
     }
 }
 
 #[test]
+fn the_ticks_for_which_the_server_waited_are_caught_up_with_in_a_second() {
+    let acked_after = Duration::from_millis(500);
+    for pause in 28..=36 {
+        let config = PlayoutConfig { long_stall: 16, acked_after, ..PlayoutConfig::default() };
+        let (behind, _) = play_pause(pause, false, config);
+        assert!(behind[72..].iter().all(|ticks| *ticks <= 2.5), "{pause}: {behind:?}");
+    }
+}
+
+#[test]
 fn a_pause_of_client_and_server_together_leaves_no_delay() {
     for pause in (12..=300).step_by(3) {
-        let (behind, playout) = play_pause(pause, true);
+        let (behind, playout) = play_pause(pause, true, PlayoutConfig::default());
         assert!(behind.iter().all(|ticks| (0.0..=2.5).contains(ticks)), "{pause}: {behind:?}");
         assert!(playout.wanted_delay() < 0.03, "{pause}: {} s", playout.wanted_delay());
     }

@@ -85,8 +85,9 @@ impl CongestionConfig {
     pub fn check(&self) -> Result<(), ConfigError> {
         let CongestionConfig { min_bytes_per_second: min, max_bytes_per_second: max, .. } = *self;
         ConfigError::positive("min_bytes_per_second", min)?;
-        let bound = "at least min_bytes_per_second and finite";
-        ConfigError::unless(max.is_finite() && max >= min, "max_bytes_per_second", max, bound)?;
+        ConfigError::positive("max_bytes_per_second", max)?;
+        let default_max = Self::default().max_bytes_per_second;
+        ConfigError::ordered(("min_bytes_per_second", min), ("max_bytes_per_second", max), default_max)?;
         ConfigError::unless(self.initial_bytes > 0, "initial_bytes", self.initial_bytes, "above 0")?;
         ConfigError::unless(self.max_burst_bytes > 0, "max_burst_bytes", self.max_burst_bytes, "above 0")
     }
@@ -108,6 +109,10 @@ mod tests {
         assert_eq!(
             check(CongestionConfig { max_bytes_per_second: 3_000.0, ..good }),
             Err("max_bytes_per_second")
+        );
+        assert_eq!(
+            CongestionConfig { min_bytes_per_second: 2e8, ..good }.check().unwrap_err().to_string(),
+            "min_bytes_per_second must be at most max_bytes_per_second (125000000), not 200000000"
         );
         assert_eq!(check(CongestionConfig { initial_bytes: 0, ..good }), Err("initial_bytes"));
         assert_eq!(check(CongestionConfig { max_burst_bytes: 0, ..good }), Err("max_burst_bytes"));

@@ -5,6 +5,7 @@ use super::fragment::{
 };
 use super::header::{Header, HeaderError};
 use super::numbered;
+use crate::exact::short;
 use crate::limits::ConfigError;
 use crate::limits::{DEFAULT_MTU, MAX_PAYLOAD, MIN_MTU, PAYLOAD_OVERHEAD};
 use crate::time::Duration;
@@ -97,7 +98,7 @@ impl AcksConfig {
         ConfigError::unless(
             smoothing > 0.0 && smoothing <= 1.0,
             "rtt_smoothing",
-            smoothing,
+            short(smoothing),
             "above 0, up to 1",
         )?;
         if let LossBound::Rtt { multiple, .. } = self.loss_bound {
@@ -252,7 +253,7 @@ impl AckEndpointConfig {
         let reachable =
             self.fragment_above.max(self.reassembly.fragment_size * self.reassembly.max_fragments);
         let bound =
-            "at least 1 and at most fragment_above or fragment_size x max_fragments, whichever is more";
+            format!("1 to {reachable} (fragment_above or fragment_size x max_fragments, whichever is more)");
         ConfigError::unless((1..=reachable).contains(&bytes), "max_packet_size", bytes, bound)
     }
 

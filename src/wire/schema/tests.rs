@@ -337,7 +337,7 @@ fn parameters_that_make_no_sense_are_refused_by_field() {
     assert_eq!(refusal(Kind::Bits { bits: 65 }), "field \"f\": the width must be 1 to 64 bits, not 65");
     assert_eq!(refusal(Kind::Bits { bits: 0 }), "field \"f\": the width must be 1 to 64 bits, not 0");
     let empty = Kind::Ranged { lo: 1, hi: 0 };
-    assert_eq!(refusal(empty), "field \"f\": the lower bound must be at most the upper, 0, not 1");
+    assert_eq!(refusal(empty), "field \"f\": low must be at most high (0), not 1");
     let long = Kind::Text { max_bytes: MAX_LENGTH + 1 };
     assert_eq!(refusal(long), "field \"f\": the maximum length must be at most 65535, not 65536");
     let fine = Kind::Fixed { fraction_bits: 16, lo: 0, hi: 1 << 38 };

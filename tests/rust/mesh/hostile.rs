@@ -350,7 +350,39 @@ fn a_contact_that_says_nothing_is_given_up() {
     let mut mesh = Mesh::join(config, vec![address(0)]);
     mesh.note_dialling(now, 1, None);
     mesh.handle_dialled(now, 1, address(0));
-    assert!(mesh.next_deadline() < Instant::NEVER);
-    mesh.update(now + Duration::from_secs(16));
+    assert_eq!(mesh.next_deadline(), now + Duration::from_secs(6));
+    mesh.update(mesh.next_deadline());
     assert_eq!(mesh.phase(), Phase::Ended(LeaveReason::NoAnswer));
+}
+
+#[test]
+fn a_newcomer_that_is_sent_to_a_dead_address_hears_in_time_but_waits_for_an_election() {
+    for is_electing in [false, true] {
+        let config = MeshConfig {
+            name: "newcomer".into(),
+            key: [1; 32],
+            addresses: vec![],
+            places: 0,
+            timeout: Duration::from_secs(5),
+        };
+        let begin = Instant::from_millis(1_000);
+        let mut mesh = Mesh::join(config, vec![address(0)]);
+        mesh.note_dialling(begin, 1, None);
+        mesh.handle_dialled(begin, 1, address(0));
+        let dead = Message::NotMaster { addresses: vec![address(1)] };
+        mesh.handle_message(begin, 1, dead.clone(), Duration::ZERO).unwrap();
+        mesh.note_dialling(begin, 2, None);
+        let late = begin + Duration::from_secs(5);
+        mesh.handle_end(late, 2, LinkEnd::Lost);
+        let again = if is_electing { Message::NotMaster { addresses: vec![] } } else { dead };
+        mesh.handle_message(late, 1, again, Duration::ZERO).unwrap();
+        mesh.note_dialling(late, 3, None);
+        if is_electing {
+            // The question begins again with the peer that is dialled after the election.
+            assert_eq!(mesh.next_deadline(), late + Duration::from_secs(6));
+        } else {
+            mesh.update(begin + Duration::from_secs(6));
+            assert_eq!(mesh.phase(), Phase::Ended(LeaveReason::NoAnswer));
+        }
+    }
 }

@@ -48,10 +48,12 @@ impl Scope {
     #[inline]
     fn handle_delivered(&mut self, carried: CarriedGhost, sent: u32, tick: u32) {
         let id = u32::from(carried.id);
+        let entered_at = self.entered_at(id);
         let record = &mut self.records[usize::from(carried.id)];
         let waits = record.waits();
         match (carried.op, record.state) {
-            (CarriedOp::Destroy, GhostState::Destroying) => {
+            // Another copy may have ended an earlier ghost with this id.
+            (CarriedOp::Destroy, GhostState::Destroying) if sent >= entered_at => {
                 self.clear_due(id);
                 self.free(id);
             }

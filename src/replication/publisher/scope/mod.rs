@@ -17,6 +17,11 @@ use record::{Hold, Record};
 
 const NONE: u32 = u32::MAX;
 
+/// In how many ticks a destroy is sent, if a packet was lost in the last [`LOSSY_TICKS`]. An update that is lost is replaced by the
+/// next one, but a ghost whose destroy is lost stands still until the loss is known.
+const DESTROY_COPIES: u8 = 3;
+const LOSSY_TICKS: u32 = 1 << 10;
+
 /// What to write of a due ghost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Due {
@@ -55,6 +60,8 @@ pub(super) struct Scope {
     rows: Vec<u64>,
     /// A bit for each row whose ghost has another number than the row.
     other_ids: Vec<u64>,
+    /// The tick in which the last loss was known, or 0.
+    lost_at: u32,
 }
 
 impl Scope {
@@ -132,9 +139,21 @@ impl Scope {
             self.free(id);
         } else {
             record.state = GhostState::Destroying;
+            // From here on destroys are counted.
+            record.acked_count = record.count;
             self.mark_due(id);
         }
         true
+    }
+
+    /// Whether the client may have a ghost of a row.
+    pub(super) fn was_sent(&self, row: u32) -> bool {
+        self.id_of(row).is_some_and(|id| self.records[id as usize].sent > 0)
+    }
+
+    /// A packet is known to be lost.
+    pub(super) fn note_loss(&mut self, tick: u32) {
+        self.lost_at = tick;
     }
 
     /// Changes who the client is to a row: what it has of it is sent whole.
@@ -439,6 +458,11 @@ impl Scope {
             Base::UpTo { run, .. } => record.acked_count.wrapping_sub(run * record.older_age),
         };
         // Ids are below 2^16, and there are at most 256 classes.
-        CarriedGhost { id: id as u16, class: class as u8, op, count: record.count, base_count }
+        let carried = CarriedGhost { id: id as u16, class: class as u8, op, count: record.count, base_count };
+        let is_repeated = op == CarriedOp::Destroy && record.since(record.acked_count) < DESTROY_COPIES;
+        if is_repeated && self.lost_at > 0 && tick - self.lost_at < LOSSY_TICKS {
+            self.mark_due(id);
+        }
+        carried
     }
 }

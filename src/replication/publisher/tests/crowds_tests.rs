@@ -151,6 +151,9 @@ impl CrowdWorld {
                 expected[slot] = last.max(expected[slot]);
             }
         }
+        for (expected, peer) in expected.iter_mut().zip(&publisher.peers) {
+            *expected = peer.as_deref().map_or(0, |peer| peer.disowned_at).max(*expected);
+        }
         assert_eq!(found, expected);
     }
 
