@@ -242,8 +242,8 @@ impl Playout {
         let first = match self.arrivals.back() {
             // A later tick has already replaced this one.
             Some((newest, _)) if tick <= *newest => return,
-            // In a stall the server sends less than a packet a tick.
-            Some((newest, _)) if lost >= MAX_LOST => newest + 1,
+            // In a stall, and while it waits for acks, the server sends less than a packet a tick.
+            Some((newest, _)) if lost >= MAX_LOST || tick == self.awaited.0 => newest + 1,
             // Lost ticks count as arriving with the next one.
             Some((newest, _)) => tick - lost.min(tick - newest - 1),
             None => tick,

@@ -1,4 +1,4 @@
-"""The server has no acks for a while: it sends no more of a ghost that moves, and the view doesn't take that for rest."""
+"""While the server has no acks, it sends no more of a ghost that moves. A view doesn't take that for rest."""
 
 from __future__ import annotations
 
@@ -24,12 +24,14 @@ BEGIN = 8.0
 class Drawn:
     """A ghost that is at the number of each tick, drawn in each frame, and another that moves at times."""
 
-    def __init__(self, latency: float, *, has_inputs: bool = True, rate: int = RATE) -> None:
+    def __init__(
+        self, latency: float, *, has_inputs: bool = True, other_moves: bool = False, rate: int = RATE
+    ) -> None:
         line = tw.Conditions(latency=latency)
         timing = {"inputs": Key, "tick_rate": rate} if has_inputs else {}
         self.lab = Lab(tw.Protocol(1, [Note], ghosts=[Runner], **timing), (line, line))
         self.client, self.has_inputs = self.lab.client(), has_inputs
-        self.other_moves = False
+        self.other_moves = other_moves
         self.runner, self.other = (self.lab.server.world.spawn(Runner()) for _ in range(2))
         #: The times until which the programs stand still.
         self.client_asleep = self.server_asleep = 0.0
@@ -72,8 +74,11 @@ class Drawn:
 
 @pytest.mark.parametrize("latency", [0.02, 0.1])
 @pytest.mark.parametrize("length", [0.4, 0.5, 0.6, 0.7, 0.8])
-def test_ghosts_do_not_jump_while_only_packets_to_the_server_are_lost(latency: float, length: float) -> None:
-    drawn = Drawn(latency)
+@pytest.mark.parametrize("other_moves", [False, True])
+def test_ghosts_do_not_jump_while_only_packets_to_the_server_are_lost(
+    latency: float, length: float, other_moves: bool
+) -> None:
+    drawn = Drawn(latency, other_moves=other_moves)
     lab = drawn.lab
     lab.run(BEGIN)
     del drawn.frames[:-RATE]
@@ -92,11 +97,12 @@ def test_ghosts_do_not_jump_while_only_packets_to_the_server_are_lost(latency: f
 
 @pytest.mark.parametrize("latency", [0.05, 0.1, 0.15, 0.2])
 @pytest.mark.parametrize("length", [0.5, 0.7, 1.05, 1.4, 2.5])
+@pytest.mark.parametrize("other_moves", [False, True])
 @pytest.mark.parametrize("has_inputs", [True, False])
 def test_ghosts_are_drawn_at_the_views_tick_after_a_pause_of_the_client(
-    latency: float, length: float, has_inputs: bool
+    latency: float, length: float, has_inputs: bool, other_moves: bool
 ) -> None:
-    drawn = Drawn(latency, has_inputs=has_inputs)
+    drawn = Drawn(latency, has_inputs=has_inputs, other_moves=other_moves)
     drawn.lab.run(BEGIN)
     usual = drawn.frames[-1][3]
     drawn.client_asleep = BEGIN + length

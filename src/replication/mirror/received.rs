@@ -40,6 +40,8 @@ pub struct TickArrival {
     pub lost: u32,
     /// Ghosts may have moved in the ticks before it, because the server waited for acks.
     pub has_waited: bool,
+    /// When this one was sent, the server waited for acks of each ghost that moves all the time.
+    pub waits: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -79,7 +81,8 @@ impl ReceivedTicks {
         let has_waited = is_newest && self.waited_at.take().is_some();
         let before = self.packets.back().filter(|_| has_waited).map_or(tick, |newest| newest.tick);
         let waited = tick.saturating_sub(before).saturating_sub(1);
-        self.waiting.push_back(TickArrival { tick, at, lost: lost.max(waited), has_waited: waited > 0 });
+        let waits = self.in_flight(time) >= MAX_IN_FLIGHT.into();
+        self.waiting.push_back(TickArrival { tick, at, lost, has_waited: waited > 0, waits });
         // What is missing before a packet that was overtaken isn't known.
         let lost = if is_newest { lost } else { u32::MAX };
         self.packets.insert(place, Packet { sequence, tick, at, has_ghosts, lost, waited });
@@ -221,8 +224,17 @@ mod tests {
         );
         received.push(unheard(50, 159, 0), 259, true);
         assert_eq!(received.rested_until(259), 128);
-        let waited = received.take().map(|tick| (tick.lost, tick.has_waited)).filter(|(lost, _)| *lost > 0);
-        assert_eq!(waited.collect::<Vec<_>>(), [(130, true)]);
+        let waited = received.take().filter(|tick| tick.has_waited).map(|tick| tick.tick);
+        assert_eq!(waited.collect::<Vec<_>>(), [259]);
+    }
+
+    #[test]
+    fn ticks_in_which_only_some_ghosts_can_be_sent_are_known() {
+        let mut received = ReceivedTicks::default();
+        (0..40).for_each(|at| received.push(packet(at, 0), 100 + at as u32, true));
+        received.push(unheard(30, 40, 0), 140, true);
+        let waits = received.take().filter(|tick| tick.waits).map(|tick| tick.tick);
+        assert_eq!(waits.collect::<Vec<_>>(), (133..140).collect::<Vec<_>>());
     }
 
     #[test]
