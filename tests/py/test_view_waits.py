@@ -97,12 +97,11 @@ def test_ghosts_do_not_jump_while_only_packets_to_the_server_are_lost(
 
 @pytest.mark.parametrize("latency", [0.05, 0.1, 0.15, 0.2])
 @pytest.mark.parametrize("length", [0.5, 0.7, 1.05, 1.4, 2.5])
-@pytest.mark.parametrize("other_moves", [False, True])
 @pytest.mark.parametrize("has_inputs", [True, False])
 def test_ghosts_are_drawn_at_the_views_tick_after_a_pause_of_the_client(
-    latency: float, length: float, has_inputs: bool, other_moves: bool
+    latency: float, length: float, has_inputs: bool
 ) -> None:
-    drawn = Drawn(latency, has_inputs=has_inputs, other_moves=other_moves)
+    drawn = Drawn(latency, has_inputs=has_inputs)
     drawn.lab.run(BEGIN)
     usual = drawn.frames[-1][3]
     drawn.client_asleep = BEGIN + length
