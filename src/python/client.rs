@@ -10,7 +10,7 @@ use super::ghosts::{ClientWorld, made_classes};
 use super::kind::CLIENT;
 use super::log::log_end;
 use super::randomness::skip_seed;
-use super::reconnect::{Reconnecting, Seat, Tokens, tokens};
+use super::reconnect::{Reconnecting, SeatSlot, Tokens, tokens};
 use super::rendezvous::{self, Destination};
 use super::settings::Congestion;
 use super::setup::open_driver;
@@ -396,7 +396,7 @@ impl Client {
         py: Python<'py>,
         protocol: Py<Protocol>,
         (given, made): (Given<'py>, Vec<(usize, Py<PyType>)>),
-        (peer, seat): (&Endpoint, Seat),
+        (peer, seat): (&Endpoint, SeatSlot),
     ) -> PyResult<Self> {
         let mut settings = Settings::new(given, &CLIENT, protocol.get(), made)?;
         settings.share_network(py, peer.network.as_ref());

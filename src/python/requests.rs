@@ -51,7 +51,7 @@ impl Endpoint {
         peer: PeerHandle,
         (arguments, keywords): (&Bound<'py, PyTuple>, Option<&Bound<'py, PyDict>>),
     ) -> PyResult<(Object<'py>, bool)> {
-        let object = declared.spec.message.bind(py).call(arguments, keywords)?;
+        let object = declared.message.bind(py).call(arguments, keywords)?;
         let ghosts = self.ghost_arguments(declared, &object)?;
         let are_sent = self.number_ghosts(declared, peer, &object, &ghosts)?;
         Ok((object, are_sent))
@@ -89,7 +89,7 @@ impl Endpoint {
         let (desk, place) = self.desk_of(call)?;
         let declared = self.outgoing(call)?;
         let name = &declared.name;
-        if declared.spec.reply.is_none() {
+        if declared.reply.is_none() {
             return Err(PyTypeError::new_err(format!(
                 "{name} returns None, so there is no reply to wait for: annotate its return type, or use \
                  call()"

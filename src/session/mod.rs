@@ -25,7 +25,7 @@ mod view;
 mod ways;
 
 pub use ghosts::{Ghosts, ServedWorld};
-pub use hosted::{Standing, client_id};
+pub use hosted::{Seat, Standing, client_id};
 pub use lockstep::SharedLockstep;
 pub use opening::Opening;
 pub use peers::{Carried, PeerConfig, PeerPart};
