@@ -275,7 +275,7 @@ def test_the_reason_is_not_sent_if_the_body_raises(
     pair: tuple[tw.Server, tw.Client], error: type[BaseException]
 ) -> None:
     server, client = pair
-    with pytest.raises(error), tw.run(server, FAST, reason="good game") as ticks:
+    with pytest.raises(error), tw.run(server, FAST, reason="good game") as ticks:  # noqa: PT012
         for _ in ticks:
             raise error
     assert received(client)[1] is REASON.SERVER_CLOSED
@@ -516,7 +516,9 @@ def test_on_asyncio_every_end_says_goodbye(pair: tuple[tw.Server, tw.Client], ho
     assert time.monotonic() - begun < 10, "one that is cancelled doesn't linger"
     assert signal.getsignal(signal.SIGTERM) is before
     assert received(client)[1] is REASON.SERVER_CLOSED
-    assert (client.disconnect_detail == "good game") == (how == "break"), "the reason belongs to a planned end"
+    assert (client.disconnect_detail == "good game") == (how == "break"), (
+        "the reason belongs to a planned end"
+    )
 
 
 @posix
