@@ -97,7 +97,7 @@ fn connected(clients: u16) -> (Server, Client, ClientHandle, SocketAddr) {
         while !up.is_empty() {
             let mut down = Datagrams::new();
             for (_, bytes) in up.iter() {
-                server.handle_datagram(NOW, UNIX, from, &mut bytes.to_vec(), &mut down, drop);
+                server.handle_datagram(NOW, UNIX, from, &mut bytes.to_vec(), &mut down);
             }
             up.clear();
             for (_, bytes) in down.iter() {
@@ -125,14 +125,7 @@ fn endpoints(c: &mut Criterion) {
             let mut datagram = [0; 256];
             let (_, bytes) = out.iter().next().unwrap();
             datagram[..bytes.len()].copy_from_slice(bytes);
-            black_box(server.handle_datagram(
-                NOW,
-                UNIX,
-                from,
-                &mut datagram[..bytes.len()],
-                &mut answers,
-                drop,
-            ));
+            black_box(server.handle_datagram(NOW, UNIX, from, &mut datagram[..bytes.len()], &mut answers));
         });
     });
     group.bench_function("server_send_200", |b| {
@@ -181,7 +174,7 @@ fn floods(c: &mut Criterion) {
                 },
                 |(bytes, from)| {
                     now += step;
-                    server.handle_datagram(now, UNIX, *from, bytes, &mut out, drop);
+                    server.handle_datagram(now, UNIX, *from, bytes, &mut out);
                 },
                 BatchSize::SmallInput,
             );

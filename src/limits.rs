@@ -28,7 +28,7 @@ pub const MAX_CLIENT_SLOTS: usize = 65_536;
 /// A setting out of its bounds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigError {
-    /// The name of the setting.
+    /// The subject of the error: the name of a setting, or a phrase like "the token".
     pub field: &'static str,
     /// The value it was given.
     pub value: String,

@@ -116,7 +116,7 @@ class Seat:
     def things(self) -> dict[int, tuple[Thing, int]]:
         """Its objects, with their network ids."""
         world = self.peer.client.world
-        return {thing.number: (thing, world.id_of(thing) & 0xFFFF) for thing in world.objects(Thing)}
+        return {thing.number: (thing, (world.id_of(thing) or 0) & 0xFFFF) for thing in world.objects(Thing)}
 
 
 class Party:

@@ -136,7 +136,7 @@ fn sending(parameter: &Tokens, peer: &Tokens, client: &Tokens) -> syn::Result<Ve
             tag: Option<&Bound<'_, PyAny>>,
             #[truth] notify: bool,
         ) -> PyResult<Py<PyAny>> {
-            let sending = crate::python::checks::Sending { message, channel, key, tag, notify };
+            let sending = crate::python::kind::Sending { message, channel, key, tag, notify };
             self.endpoint.send(#peer, sending)
         }
         fn send_payload(

@@ -118,7 +118,10 @@ class SendResult(enum.Enum):
         "the connection is not up: its Connected event hasn't arrived, or its Disconnected event has; "
         "or a game of peers has no host now"
     )
-    HIDDEN = "a ghost in the call isn't relevant to the client"
+    HIDDEN = (
+        "the other side doesn't know a ghost in the call: it isn't relevant to the client, or the world of a "
+        "new connection hasn't arrived"
+    )
 
     def __bool__(self) -> bool:
         return self is SendResult.SENT

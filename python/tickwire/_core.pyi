@@ -2320,9 +2320,10 @@ class ClientWorld:
         Raises:
             GhostError: the ghost is gone, or belongs to another client's world.
         """
-    def id_of(self, ghost: object, /) -> int:
-        """Returns the number by which this client knows a ghost, for use in a message to the server.
-        :meth:`World.ghost_of` turns the number into the ghost.
+    def id_of(self, ghost: object, /) -> int | None:
+        """Returns the number by which this client knows a ghost, for use in a message to the server. Returns None
+        after a :class:`Connected`, until the world of the new connection arrives. :meth:`World.ghost_of` turns the
+        number into the ghost.
 
         Raises:
             GhostError: the ghost is gone, or belongs to another client's world.
@@ -3447,6 +3448,11 @@ class Client(Generic[_P]):
     def server_address(self) -> Address:
         """The server's address."""
     @property
+    def id(self) -> int | None:
+        """This client's id, which is :attr:`ClientHandle.id` on the server. None before the client has its first token,
+        and if its token was made by another implementation of netcode.
+        """
+    @property
     def slot(self) -> int | None:
         """This client's slot on the server; None before it is connected."""
     @property
@@ -3465,10 +3471,11 @@ class Client(Generic[_P]):
         """Sends an input; call it once a tick. Returns the ticks that the input is for: all ticks since the previous
         input, up to :attr:`Clock.input_tick`. This is usually one tick, or several if the client ticks less often than
         the server. The range is empty if the tick already has an input or the time isn't known yet. Presses
-        (:data:`press`) count only in the first of these ticks. If the range is empty, they count with the next input.
+        (:data:`press`) count only in the first of these ticks. If the range is empty, they count with the next input;
+        without a connection, they are dropped.
         After a gap of more than 16 ticks, the ticks in the gap have no input. The next flush sends the input. Later
         packets repeat the input: see ``redundancy`` of :meth:`set_inputs`. If the packets with a press are lost, later
-        packets repeat the press for up to 31 ticks.
+        packets repeat the press for up to 31 ticks, if that many inputs fit into a packet.
 
         Args:
             input (message): an object of the protocol's class of inputs.
@@ -5759,9 +5766,10 @@ class Rollback(Generic[_I, _Do]):
         inputs, then for the next frame. If :attr:`Timing.window` frames have run with guessed inputs, no new frame runs
         and the input isn't used: see :attr:`waiting_for`.
 
-        Nothing is lost if the iteration ends early. If ``save``, ``load`` or ``check`` raised, or the loop was left,
-        the next call yields only the remaining requests, including the request that raised. The next call's input isn't
-        used.
+        If ``save``, ``load`` or ``check`` raised, or the loop was left, the next call yields only the remaining
+        requests, and its input isn't used. It starts with the request that raised, or with the :class:`Save` or
+        :class:`Load` after which no request was taken. An :class:`Advance` isn't repeated: if the game's own step
+        raises, the game must end, because its state is half a frame ahead.
 
         Args:
             input (Any): this player's input, of the type of ``inputs``.
@@ -5878,7 +5886,8 @@ class Spectator(Generic[_I]):
         rate: int = 60,
     ) -> Self: ...
     def advance(self, limit: int = 4) -> list[Advance[_I]]:
-        """Returns the frames to run now: usually one, several after a gap, or none if too few have arrived.
+        """Returns the frames to run now: usually one, several after a gap, or none if too few have arrived. Run all of
+        them, because no frame is returned twice.
 
         Args:
             limit (int, default 4): the most frames to return, 1 to 64.

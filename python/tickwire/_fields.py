@@ -137,6 +137,7 @@ press: TypeAlias = Annotated[bool, pressed()]
 
 A press in a frame without a tick is sent with the next input. If one input is used for several ticks, because
 a frame has several ticks or the next input is missing, the press counts only in the first of these ticks.
+A press must be a field of the input, of a nested message or of a tuple. It can't be optional, or in a list.
 """
 
 Vec2: TypeAlias = tuple[float, float]

@@ -137,29 +137,36 @@ class Prediction(Generic[_S, _M]):
         ticks: range
         ticks, moves = client._send_input(move)  # type: ignore[attr-defined]
         self._client = client
+        given = self._keep(zip(ticks, moves, strict=True))
         # The avatar may have been despawned since the game looked it up.
         if ghost is not None and ghost in client.world and (tick := client.tick_of(ghost)) is not None:
             self.correct(tick, ghost)
-        self._run(zip(ticks, moves, strict=True), client.clock.delay)
+        self._run(given, client.clock.delay)
         return ticks
 
     def run(self, ticks: Iterable[int], move: _M, *, delay: int = 0) -> None:
-        """Stores a move for these ticks, and predicts up to ``delay`` ticks before the newest of them (see
-        :attr:`Clock.delay`).
+        """Stores a copy of a move for these ticks, and predicts up to ``delay`` ticks before the newest of
+        them (see :attr:`Clock.delay`).
 
         Raises:
             PredictionError: ``step`` raised, or didn't return a state. Moves and earlier states are kept, and
                 the next call runs the missing ticks.
         """
-        self._run(((tick, move) for tick in ticks), delay)
+        move = copy.copy(move)
+        self._run(self._keep((tick, move) for tick in ticks), delay)
 
-    def _run(self, moves: Iterable[tuple[int, _M]], delay: int) -> None:
+    def _keep(self, moves: Iterable[tuple[int, _M]]) -> tuple[int, int] | None:
+        """Stores moves. Returns the oldest and the newest of their ticks."""
         oldest = newest = None
         for tick, move in moves:
             self._moves[tick] = move
             oldest, newest = tick if oldest is None else oldest, tick
-        if newest is None or oldest is None or self.state is None:
+        return None if oldest is None or newest is None else (oldest, newest)
+
+    def _run(self, given: tuple[int, int] | None, delay: int) -> None:
+        if given is None or self.state is None:
             return
+        oldest, newest = given
         first = oldest - delay if self.tick is None else self.tick + 1
         for tick in range(max(first, newest - delay - self._max_replay), newest - delay + 1):
             if tick in self._moves:

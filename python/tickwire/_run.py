@@ -333,9 +333,9 @@ class Loop(Generic[_I]):
         try:
             self._flush()
         finally:
+            if raised is not None:
+                self._goodbye.pop("reason", None)  # the reason belongs to a planned end
             if not self.endpoint.closed and (raised is None or issubclass(raised, Exception)):
-                if raised is not None:
-                    self._goodbye.pop("reason", None)  # it is of an end that was planned
                 self.endpoint.close(**self._goodbye, wait=False)
                 self._lingering = True
 

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Load", "Save"]
 
+MAX_FIELDS = 64
+"""The most names of a checksum."""
+
 
 @final
 class Save:
@@ -39,7 +42,7 @@ class Save:
     @property
     def checksum(self) -> Any:
         """The value to compare: an int, float, str, bytes, a buffer, or a mapping of up to 64 names to such
-        values; None: nothing is compared.
+        values; None: the frame isn't compared.
         """
         return self._checksum
 
@@ -48,6 +51,8 @@ class Save:
         if isinstance(value, Mapping):
             if not all(isinstance(name, str) for name in value):
                 raise TypeError("checksum's names must be str")
+            if len(value) > MAX_FIELDS:
+                raise ValueError(f"checksum must have at most {MAX_FIELDS} names, not {len(value)}")
             # Players may have added the names in different orders.
             self.sums = {name: state_sum(name, value[name]) for name in sorted(value)}
         else:
@@ -228,7 +233,9 @@ def arrays_of(state: Any) -> Iterator[tuple[str, Any, list[tuple[str, str | None
 
     A field without a size is the whole array. A field without a type has the buffer's format.
     """
-    for name, array in state.items() if isinstance(state, Mapping) else (("", state),):
+    named = state.items() if isinstance(state, Mapping) else (("", state),)
+    # Players may have added the names in different orders.
+    for name, array in sorted(named, key=lambda item: str(item[0])):
         if not isinstance(name, str):
             raise TypeError(f"state must have keys of str, not {type(name).__name__}")
         shown = f"state[{json.dumps(name, ensure_ascii=False)}]" if name else "state"

@@ -5,7 +5,7 @@ use core::fmt;
 use crate::limits::ConfigError;
 use crate::transport;
 
-/// Why a request about a peer is refused. Nothing has changed then.
+/// Why a request about a peer, or about all peers, is refused. Nothing has changed then.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PeerError<E> {
     /// The connection is not up, or is over; the slot may belong to another peer by now.

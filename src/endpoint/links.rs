@@ -84,7 +84,7 @@ impl Links {
             let (number, payload) = dial.netcode.handle_datagram(now, from, datagram, out)?;
             return Some((dial.peer, number, payload));
         }
-        match self.listener.as_mut()?.handle_datagram(now, unix, from, datagram, out, claimed) {
+        match self.listener.as_mut()?.handle_claimed(now, unix, from, datagram, out, claimed) {
             Received::Payload { client, number, payload } => Some((client, number, payload)),
             Received::Nothing => None,
         }

@@ -82,6 +82,11 @@ impl Client {
         })
     }
 
+    /// The id in the token, unless another implementation made it.
+    pub fn id(&self) -> Option<u64> {
+        self.token.client_id()
+    }
+
     /// Takes a datagram from the network and returns the payload in it, decrypted in place, with the packet's sequence, of
     /// which each comes once. Answers go to `out`.
     pub fn handle_datagram<'a>(

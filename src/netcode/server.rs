@@ -105,9 +105,21 @@ impl Server {
         ConnectToken::generate(&params, entropy)
     }
 
-    /// Takes a datagram from the network. A payload in it is decrypted in place; answers go to `out` at once. Before the
-    /// datagram is opened, `claimed` gets the client at its source address: the client's memory can be fetched meanwhile.
+    /// Takes a datagram from the network. A payload in it is decrypted in place; answers go to `out` at once.
     pub fn handle_datagram<'a>(
+        &mut self,
+        now: Instant,
+        unix: UnixSeconds,
+        from: SocketAddr,
+        datagram: &'a mut [u8],
+        out: &mut Datagrams,
+    ) -> Received<'a> {
+        self.handle_claimed(now, unix, from, datagram, out, |_| {})
+    }
+
+    /// Like [`Server::handle_datagram`]. Before the datagram is opened, `claimed` gets the client at its source address:
+    /// the client's memory can be fetched meanwhile.
+    pub(crate) fn handle_claimed<'a>(
         &mut self,
         now: Instant,
         unix: UnixSeconds,

@@ -50,6 +50,9 @@ pub struct TokenParams<'a> {
     pub dated: bool,
 }
 
+/// Follows the client's id in the padding, which other implementations fill with zeros and don't read.
+const HAS_ID: u8 = 1;
+
 pub struct ConnectToken {
     pub(crate) protocol_id: u64,
     pub(crate) created: UnixSeconds,
@@ -60,6 +63,8 @@ pub struct ConnectToken {
     pub(crate) addresses: Vec<SocketAddr>,
     pub(crate) client_to_server: Key,
     pub(crate) server_to_client: Key,
+    /// The id in the sealed part, for the client to know it too. None: another implementation made the token.
+    pub(crate) client_id: Option<u64>,
 }
 
 impl ConnectToken {
@@ -109,6 +114,7 @@ impl ConnectToken {
             addresses: public.to_vec(),
             client_to_server,
             server_to_client,
+            client_id: Some(params.client_id),
         })
     }
 
@@ -124,6 +130,10 @@ impl ConnectToken {
         address::write_list(&self.addresses, &mut out);
         out.extend_from_slice(&self.client_to_server);
         out.extend_from_slice(&self.server_to_client);
+        if let Some(id) = self.client_id {
+            out.extend_from_slice(&id.to_le_bytes());
+            out.push(HAS_ID);
+        }
         out.resize(TOKEN_BYTES, 0);
         out
     }
@@ -158,6 +168,7 @@ impl ConnectToken {
             addresses: address::read_list(&mut cursor).ok_or(early)?,
             client_to_server: cursor.array().ok_or(early)?,
             server_to_client: cursor.array().ok_or(early)?,
+            client_id: cursor.u64().filter(|_| cursor.array() == Some([HAS_ID])),
         })
     }
 
@@ -191,6 +202,11 @@ impl ConnectToken {
     /// The silence after which a connection is given up; `None`: never.
     pub fn timeout(&self) -> Option<Duration> {
         timeout_from_seconds(self.timeout_seconds)
+    }
+
+    /// The client's id, unless another implementation made the token.
+    pub fn client_id(&self) -> Option<u64> {
+        self.client_id
     }
 
     /// The servers to dial, in order: 1..=32.
@@ -238,7 +254,12 @@ mod tests {
         let token = generate(|_| ()).unwrap();
         let bytes = token.to_bytes();
         let read = ConnectToken::from_bytes(&bytes).unwrap();
-        assert_eq!(read.to_bytes(), bytes);
+        assert_eq!((read.to_bytes(), read.client_id()), (bytes.clone(), Some(77)));
+        // One of another implementation has zeros there.
+        let mut others = bytes;
+        others.truncate(1097 + 7 + 64);
+        others.resize(TOKEN_BYTES, 0);
+        assert_eq!(ConnectToken::from_bytes(&others).unwrap().client_id(), None);
         assert_eq!(
             (read.protocol_id(), read.created(), read.expires()),
             (5, UnixSeconds(1000), UnixSeconds(1030))

@@ -333,14 +333,3 @@ pub(super) fn name_of(class: &Bound<'_, PyType>) -> String {
 pub(super) fn repr_of(object: &Object<'_>) -> String {
     object.repr().map_or_else(|_| "it".into(), |text| text.to_string())
 }
-
-/// The arguments of `send` and `broadcast`.
-#[derive(Clone, Copy)]
-pub(super) struct Sending<'a, 'py> {
-    /// A message or a batch.
-    pub(super) message: &'a Object<'py>,
-    pub(super) channel: Option<&'a Object<'py>>,
-    pub(super) key: Option<&'a Object<'py>>,
-    pub(super) tag: Option<&'a Object<'py>>,
-    pub(super) notify: bool,
-}

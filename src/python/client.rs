@@ -10,7 +10,7 @@ use super::ghosts::{ClientWorld, made_classes};
 use super::kind::CLIENT;
 use super::log::log_end;
 use super::randomness::skip_seed;
-use super::reconnect::{Reconnecting, Seat, Tokens, tokens};
+use super::reconnect::{Reconnecting, SeatSlot, Tokens, tokens};
 use super::rendezvous::{self, Destination};
 use super::settings::Congestion;
 use super::setup::open_driver;
@@ -173,6 +173,7 @@ impl Client {
         connected: PyResult<bool> = Ok(self.endpoint.state.lock()?.host().is_connected(self.server()));
         stats: PyResult<ConnectionStats> = self.endpoint.stats(self.server(), None);
         server_address: PyResult<Address> = self.asked(|dial| Address(dial.netcode().server_address()))?.ok_or_else(not_connected);
+        id: PyResult<Option<u64>> = Ok(self.asked(|dial| dial.netcode().id())?.flatten());
         slot: PyResult<Option<u32>> = Ok(self.asked(|dial| dial.slot())?.flatten());
         world: Py<ClientWorld> = self.world.clone_ref(py);
     }
@@ -396,7 +397,7 @@ impl Client {
         py: Python<'py>,
         protocol: Py<Protocol>,
         (given, made): (Given<'py>, Vec<(usize, Py<PyType>)>),
-        (peer, seat): (&Endpoint, Seat),
+        (peer, seat): (&Endpoint, SeatSlot),
     ) -> PyResult<Self> {
         let mut settings = Settings::new(given, &CLIENT, protocol.get(), made)?;
         settings.share_network(py, peer.network.as_ref());

@@ -4,7 +4,7 @@
 //! called once.
 //!
 //! The core checks the bodies of declared classes whole. Of a class with its own `serialize` it hands over a
-//! bounded number of bits that only the class can judge, and must use up. [`super::refusals`] judges what
+//! bounded number of bits that only the class can judge, and must use up. [`Endpoint::judge`] judges what
 //! `serialize` raises.
 
 use std::cell::Cell;

@@ -27,22 +27,18 @@ pub(super) struct GhostParameter {
     pub(super) optional: bool,
 }
 
-/// The declaration of a call, by `tickwire._calls`.
-#[derive(Debug, FromPyObject)]
-pub(super) struct CallSpec {
-    /// The class of its arguments, whose constructor has the function's signature.
-    pub(super) message: Py<PyType>,
-    /// The class of its reply, if it has one.
-    pub(super) reply: Option<Py<PyType>>,
-    pub(super) positional: Vec<Py<PyString>>,
-    pub(super) keywords: Vec<Py<PyString>>,
+/// The declaration of a call, by `tickwire._calls`. It is read and not kept: its ghost classes are the protocol's.
+#[derive(FromPyObject)]
+struct CallSpec {
+    message: Py<PyType>,
+    reply: Option<Py<PyType>>,
+    positional: Vec<Py<PyString>>,
+    keywords: Vec<Py<PyString>>,
     ghosts: Vec<(Py<PyString>, Py<PyType>, bool)>,
-    /// Whether only the owner of its first ghost may call it.
-    pub(super) owned: bool,
+    owned: bool,
     rate: f64,
     burst: f64,
-    /// Whether callers that call too often are disconnected.
-    pub(super) disconnects: bool,
+    disconnects: bool,
     timeout: f64,
 }
 
@@ -54,9 +50,18 @@ pub(super) struct Declared {
     pub(super) function: Py<PyAny>,
     pub(super) name: String,
     pub(super) direction: Direction,
-    pub(super) spec: CallSpec,
+    /// The class of its arguments, whose constructor has the function's signature.
+    pub(super) message: Py<PyType>,
+    /// The class of its reply, if it has one.
+    pub(super) reply: Option<Py<PyType>>,
+    pub(super) positional: Vec<Py<PyString>>,
+    pub(super) keywords: Vec<Py<PyString>>,
     pub(super) ghosts: Vec<GhostParameter>,
+    /// Whether only the owner of its first ghost may call it.
+    pub(super) owned: bool,
     pub(super) rate: Rate,
+    /// Whether callers that call too often are disconnected.
+    pub(super) disconnects: bool,
     pub(super) timeout: Duration,
 }
 
@@ -116,13 +121,13 @@ pub(super) fn with_calls<'py>(
             if made.declared.iter().any(|other| other.call.is(call)) {
                 refuse!(PyTypeError, "calls must be different, and {} appears twice", declared.name);
             }
-            classes.push((declared.spec.message.bind(py).clone().into_any(), Role::Call(place)));
-            if let Some(reply) = &declared.spec.reply {
+            classes.push((declared.message.bind(py).clone().into_any(), Role::Call(place)));
+            if let Some(reply) = &declared.reply {
                 classes.push((reply.bind(py).clone().into_any(), Role::Reply(place)));
             }
             made.declared.push(declared);
         }
-        if made.declared.iter().any(|declared| declared.spec.reply.is_some()) {
+        if made.declared.iter().any(|declared| declared.reply.is_some()) {
             let class = module.getattr("UNANSWERED")?.cast_into::<PyType>()?;
             made.unanswered = Some(class.clone().unbind());
             classes.push((class.into_any(), Role::Unanswered));
@@ -174,9 +179,14 @@ impl Declared {
                 .map_err(|error| value_error(format!("{name}: {error}")))?,
             name,
             direction: Direction::of(&call.getattr("direction")?)?,
+            message: spec.message,
+            reply: spec.reply,
+            positional: spec.positional,
+            keywords: spec.keywords,
             ghosts,
+            owned: spec.owned,
+            disconnects: spec.disconnects,
             timeout: Duration::from_secs_f64(spec.timeout),
-            spec,
         })
     }
 
@@ -248,7 +258,7 @@ impl Calls {
 
     /// Refuses channels that don't carry calls.
     pub(super) fn check_channel(&self, class: &Class, kind: ChannelKind) -> PyResult<()> {
-        let found = self.declared.iter().find(|declared| declared.spec.message.is(class.class()));
+        let found = self.declared.iter().find(|declared| declared.message.is(class.class()));
         let has_none = kind.is_payload() || matches!(kind, ChannelKind::Latest { .. } | ChannelKind::Chunks);
         let Some(declared) = found.filter(|_| has_none) else { return Ok(()) };
         Err(PyValueError::new_err(format!(
@@ -261,5 +271,4 @@ impl Calls {
 }
 
 holds!(Calls: declared);
-holds!(Declared: call, function, spec);
-holds!(CallSpec: message, reply);
+holds!(Declared: call, function, message, reply);

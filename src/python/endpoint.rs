@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicU32;
 use crate::python::prelude::*;
 
 use super::calls::Desk;
-use super::exit::Process;
+use super::forks::Process;
 use super::ghosts::{self, Population};
 use super::kind::EndpointKind;
 use super::randomness::{network_id_key, visit_seed};

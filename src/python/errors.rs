@@ -49,12 +49,13 @@ imported! {
 pub(crate) struct FirstError(Option<PyErr>);
 
 impl FirstError {
-    pub(crate) fn keep<T>(&mut self, py: Python<'_>, result: PyResult<T>) {
+    /// `object` is what the hook names beside a later exception, such as the function that raised it.
+    pub(crate) fn keep<T>(&mut self, object: &Bound<'_, PyAny>, result: PyResult<T>) {
         let Err(error) = result else { return };
         if self.0.is_none() {
             self.0 = Some(error);
         } else {
-            error.write_unraisable(py, None);
+            error.write_unraisable(object.py(), Some(object));
         }
     }
 

@@ -1,36 +1,19 @@
-//! What happens when the interpreter exits or forks: objects with a thread are closed, and daemon threads in the game's
-//! hooks stop.
+//! What happens when the interpreter exits: objects with a thread are closed, and daemon threads in the game's hooks stop.
 //!
 //! Promises: each object is closed once, if it still exists then. A hook or call that is running doesn't abort the
-//! process. Asking whether this is a fork's child reads one integer; forks made without `os.fork` aren't noticed, because
-//! no Python runs in such children.
+//! process.
 
 use std::{hint, mem, ptr, thread};
 
 use crate::python::prelude::*;
 use pyo3::BoundObject;
 
-use std::sync::atomic::AtomicU32;
+use super::forks::Process;
 
 /// An object that has a thread.
 pub(super) trait Exit: Send + Sync {
     /// Ends the thread; called at most once.
     fn close(&self, py: Python<'_>);
-}
-
-static OPEN: Mutex<Vec<Weak<dyn Exit>>> = Mutex::new(Vec::new());
-
-/// Registers an object to be closed when the interpreter exits.
-pub(super) fn close_at_exit(py: Python<'_>, closing: Weak<dyn Exit>) -> PyResult<()> {
-    static REGISTERED: PyOnceLock<()> = PyOnceLock::new();
-    REGISTERED.get_or_try_init(py, || {
-        let close_all = wrap_pyfunction!(close_all, py)?;
-        py.import("atexit")?.call_method1("register", (close_all,)).map(drop)
-    })?;
-    let mut open = lock(&OPEN);
-    open.retain(|closing| closing.strong_count() > 0);
-    open.push(closing);
-    Ok(())
 }
 
 /// What runs on a thread that never enters Python. Its own value is closed.
@@ -46,6 +29,8 @@ pub(super) struct Running<T: Background> {
     state: Mutex<T>,
     process: Process,
 }
+
+static OPEN: Mutex<Vec<Weak<dyn Exit>>> = Mutex::new(Vec::new());
 
 impl<T: Background> Running<T> {
     pub(super) fn start(py: Python<'_>, state: T) -> PyResult<Arc<Self>> {
@@ -79,6 +64,25 @@ impl<T: Background> Exit for Running<T> {
     fn close(&self, py: Python<'_>) {
         self.with(py, T::close);
     }
+}
+
+/// Registers an object to be closed when the interpreter exits.
+pub(super) fn close_at_exit(py: Python<'_>, closing: Weak<dyn Exit>) -> PyResult<()> {
+    static REGISTERED: PyOnceLock<()> = PyOnceLock::new();
+    REGISTERED.get_or_try_init(py, || {
+        let close_all = wrap_pyfunction!(close_all, py)?;
+        py.import("atexit")?.call_method1("register", (close_all,)).map(drop)
+    })?;
+    let mut open = lock(&OPEN);
+    open.retain(|closing| closing.strong_count() > 0);
+    open.push(closing);
+    Ok(())
+}
+
+#[pyfunction]
+fn close_all(py: Python<'_>) {
+    let open = mem::take(&mut *lock(&OPEN));
+    open.iter().filter_map(Weak::upgrade).for_each(|closing| closing.close(py));
 }
 
 /// Never lets its thread go on.
@@ -130,45 +134,4 @@ where
     };
     mem::forget(park);
     result
-}
-
-#[pyfunction]
-fn close_all(py: Python<'_>) {
-    let open = mem::take(&mut *lock(&OPEN));
-    open.iter().filter_map(Weak::upgrade).for_each(|closing| closing.close(py));
-}
-
-/// How many forks lie between the first process and this one.
-static FORKS: AtomicU32 = AtomicU32::new(0);
-
-/// A process, distinguishable from its forks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Process(u32);
-
-impl Process {
-    /// The current process.
-    pub(super) fn current(py: Python<'_>) -> PyResult<Self> {
-        static REGISTERED: PyOnceLock<()> = PyOnceLock::new();
-        REGISTERED.get_or_try_init(py, || {
-            let os = py.import("os")?;
-            // Windows has no forks.
-            if os.hasattr("register_at_fork")? {
-                let keywords = pyo3::types::PyDict::new(py);
-                keywords.set_item("after_in_child", wrap_pyfunction!(count_fork, py)?)?;
-                os.call_method("register_at_fork", (), Some(&keywords))?;
-            }
-            PyResult::Ok(())
-        })?;
-        Ok(Process(FORKS.load(Ordering::Relaxed)))
-    }
-
-    /// Whether this process is the same one, not its child.
-    pub(super) fn is_here(self) -> bool {
-        self.0 == FORKS.load(Ordering::Relaxed)
-    }
-}
-
-#[pyfunction]
-fn count_fork() {
-    FORKS.fetch_add(1, Ordering::Relaxed);
 }

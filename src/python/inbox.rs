@@ -253,7 +253,13 @@ impl Pending {
                 continue;
             }
             pending.columns.push((class.clone().unbind(), declared(class)?.unbind()));
-            let number = protocol.number_of_class(class)?;
+            let number = protocol.number_of_class(class).map_err(|_| {
+                UnregisteredMessageError::new_err(format!(
+                    "columns must be classes in messages or ghosts of the protocol, not {}: leave it out, or add it \
+                     there, on both sides",
+                    repr_of(class)
+                ))
+            })?;
             if protocol.class_of(number).has_block() {
                 return Err(PyValueError::new_err(format!(
                     "columns must be classes without a block, and {} has one: leave it out",

@@ -1,4 +1,4 @@
-//! What kind of endpoint the game made, and the answers of its `send`.
+//! What kind of endpoint the game made, and the arguments and answers of its `send`.
 //!
 //! Promises: the five answers are made once, so that none costs an allocation.
 
@@ -20,6 +20,27 @@ pub(super) struct EndpointKind {
     pub(super) absent_text: &'static str,
 }
 
+/// The arguments of `send` and `broadcast`.
+#[derive(Clone, Copy)]
+pub(super) struct Sending<'a, 'py> {
+    /// A message or a batch.
+    pub(super) message: &'a Object<'py>,
+    pub(super) channel: Option<&'a Object<'py>>,
+    pub(super) key: Option<&'a Object<'py>>,
+    pub(super) tag: Option<&'a Object<'py>>,
+    pub(super) notify: bool,
+}
+
+/// A member of `tickwire._connection.SendResult`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sent {
+    Queued,
+    Gone,
+    Full,
+    NotConnected,
+    Hidden,
+}
+
 pub(super) static SERVER: EndpointKind = EndpointKind {
     is_server: true,
     has_world: true,
@@ -28,6 +49,7 @@ pub(super) static SERVER: EndpointKind = EndpointKind {
     absent: Sent::Gone,
     absent_text: "the client is gone",
 };
+
 pub(super) static CLIENT: EndpointKind = EndpointKind {
     is_server: false,
     has_world: true,
@@ -45,16 +67,6 @@ pub(super) static PEER: EndpointKind = EndpointKind {
     absent: Sent::Gone,
     absent_text: "the player is gone",
 };
-
-/// A member of `tickwire._connection.SendResult`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sent {
-    Queued,
-    Gone,
-    Full,
-    NotConnected,
-    Hidden,
-}
 
 impl Sent {
     /// The answer to a refusal that is a player's doing; `absent` is the answer for a peer that isn't

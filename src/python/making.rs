@@ -206,20 +206,19 @@ impl Endpoint {
         unread: Vec<(PeerHandle, UnreadPackets)>,
     ) -> (Vec<(PeerHandle, ReadPackets)>, PyResult<()>) {
         let protocol = self.protocol.get();
-        let mut failed = Ok(());
+        let mut raised = FirstError::default();
         let mut extent = |number, bytes: &[u8], start| {
             protocol.extent(py, number, bytes, start).map_err(|error| {
-                self.judge(py, protocol.class_of(number).name(), error).unwrap_or_else(|error| {
+                let class = protocol.class_of(number);
+                self.judge(py, class.name(), error).unwrap_or_else(|error| {
                     let why = error.to_string();
-                    if failed.is_ok() {
-                        failed = Err(error);
-                    }
+                    raised.keep::<()>(class.class().bind(py), Err(error));
                     why
                 })
             })
         };
         let read = unread.into_iter().map(|(client, unread)| (client, unread.read(&mut extent))).collect();
-        (read, failed)
+        (read, raised.result())
     }
 
     /// The reason for refusing a peer's message that class `name` was reading when this was raised.

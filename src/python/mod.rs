@@ -28,6 +28,7 @@ mod facade;
 #[cfg(feature = "faults")]
 mod faults;
 mod fields;
+mod forks;
 mod garbage;
 mod ghosts;
 mod goodbye;

@@ -25,7 +25,7 @@ pub(super) use tickwire_macros::{pyclass, pyfunction, pymethods, record};
 
 pub(super) use super::address::Address;
 pub(super) use super::buffers::Raw;
-pub(super) use super::checks::{Sending, argument, bounded, class_name, name_of, repr_of};
+pub(super) use super::checks::{argument, bounded, class_name, name_of, repr_of};
 pub(super) use super::client::Client;
 pub(super) use super::columns::columns_class;
 pub(super) use super::conditions::Conditions;
@@ -38,6 +38,7 @@ pub(super) use super::garbage::{ObjectCell, Traverse, holds};
 pub(super) use super::ghosts::Ghost;
 pub(super) use super::goodbye::goodbye;
 pub(super) use super::inbox::{Inbox, Pending};
+pub(super) use super::kind::Sending;
 pub(super) use super::log::{Level, log};
 pub(super) use super::network::SimulatedNetwork;
 pub(super) use super::parts::counts;

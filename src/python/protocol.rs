@@ -246,7 +246,7 @@ impl Protocol {
 
     /// The number of a class made by `@tickwire.message`.
     pub(super) fn number_of_class(&self, class: &Object<'_>) -> PyResult<u16> {
-        self.number_at(class.as_ptr() as usize).ok_or_else(|| self.not_registered(class, &repr_of(class)))
+        self.number_at(class.as_ptr() as usize).ok_or_else(|| self.not_registered(&repr_of(class)))
     }
 
     /// The class of this number.
@@ -279,26 +279,26 @@ impl Protocol {
         }
         if message.is_instance_of::<ClientHandle>() {
             return UnregisteredMessageError::new_err(
-                "message must be a message, not a ClientHandle: a server calls send(client, message), a \
+                "message must be of a class in messages, not a ClientHandle: a server calls send(client, message), a \
                  client send(message), and a room broadcast(message)",
             );
         }
-        self.not_registered(&message.get_type(), &class_name(message))
+        let (class, shown) = (message.get_type(), class_name(message));
+        let hint = if self.input_class.as_ref().is_some_and(|inputs| inputs.class().is(&class)) {
+            "the class of inputs: a client sends it with send_input"
+        } else if Properties::of(&class).is_some() {
+            "a ghost: a server sends it with world.spawn"
+        } else {
+            return self.not_registered(&shown);
+        };
+        UnregisteredMessageError::new_err(format!(
+            "message must be of a class in messages, not {shown}, {hint}"
+        ))
     }
 
     #[cold]
-    fn not_registered(&self, class: &Object<'_>, shown: &str) -> PyErr {
+    fn not_registered(&self, shown: &str) -> PyErr {
         const MAX_SHOWN: usize = 8;
-        if self.input_class.as_ref().is_some_and(|inputs| inputs.class().is(class)) {
-            return UnregisteredMessageError::new_err(format!(
-                "message must be a message, not {shown}, the class of inputs: a client sends it with send_input"
-            ));
-        }
-        if Properties::of(class).is_some() {
-            return UnregisteredMessageError::new_err(format!(
-                "message must be a message, not {shown}, a ghost: a server sends it with world.spawn"
-            ));
-        }
         let names: Vec<&str> = self.classes.iter().take(MAX_SHOWN).map(Class::name).collect();
         let more = if self.classes.len() > MAX_SHOWN { ", ..." } else { "" };
         UnregisteredMessageError::new_err(format!(

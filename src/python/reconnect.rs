@@ -8,16 +8,17 @@ use crate::python::prelude::*;
 use super::token::ConnectToken;
 use crate::endpoint::{Attempt, ConnectionEnd, Development, ReconnectConfig, Reconnector, TokenAnswer};
 use crate::netcode;
+use crate::session::Seat;
 
-/// The place of the newest token for the host's server, until the client dials with it, and of the end of the connection before.
-pub(super) type Seat = Arc<Mutex<Option<(netcode::ConnectToken, DisconnectReason)>>>;
+/// The place of the seat at the host's server, until the client dials with its token.
+pub(super) type SeatSlot = Arc<Mutex<Option<Seat>>>;
 
 /// Where tokens come from.
 pub(super) enum Tokens {
     /// A `TokenRequest`.
     Game(Py<PyAny>),
     Development(Box<Development>),
-    Seat(Seat),
+    Seat(SeatSlot),
 }
 
 /// How a client dials again.
@@ -87,7 +88,7 @@ impl Reconnecting {
     /// If another player hosts the game by now, how the connection to the server before ends.
     pub(super) fn end_by_other_server(&self) -> Option<DisconnectReason> {
         let Tokens::Seat(seat) = &self.tokens else { return None };
-        let end = lock(seat).as_ref().map(|(_, end)| *end);
+        let end = lock(seat).as_ref().map(|seat| seat.end);
         end.filter(|_| !self.core().is_waiting())
     }
 
@@ -183,7 +184,7 @@ impl Reconnecting {
                 let token = development.token(unix, &mut *entropy(endpoint.virtual_network()));
                 return token.map(|token| Some(Some(token))).map_err(value_error);
             }
-            Tokens::Seat(seat) => return Ok(lock(seat).take().map(|(token, _)| Some(token))),
+            Tokens::Seat(seat) => return Ok(lock(seat).take().map(|seat| Some(seat.token))),
             Tokens::Game(request) => request.bind(py),
         };
         let (answered, token): (bool, Object<'_>) = request.call_method0("poll")?.extract()?;

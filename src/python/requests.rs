@@ -51,7 +51,7 @@ impl Endpoint {
         peer: PeerHandle,
         (arguments, keywords): (&Bound<'py, PyTuple>, Option<&Bound<'py, PyDict>>),
     ) -> PyResult<(Object<'py>, bool)> {
-        let object = declared.spec.message.bind(py).call(arguments, keywords)?;
+        let object = declared.message.bind(py).call(arguments, keywords)?;
         let ghosts = self.ghost_arguments(declared, &object)?;
         let are_sent = self.number_ghosts(declared, peer, &object, &ghosts)?;
         Ok((object, are_sent))
@@ -68,7 +68,7 @@ impl Endpoint {
     ) -> PyResult<Py<PyAny>> {
         let declared = self.outgoing(call)?;
         match self.arguments(py, declared, peer, (arguments, keywords))? {
-            (_, false) if self.strict => Err(hidden_error(&declared.name)),
+            (_, false) if self.strict => Err(self.hidden_error(&declared.name)),
             (_, false) => Sent::Hidden.to_python(py),
             (object, true) => {
                 let (sent, channel) = self.send_call(peer, &object)?;
@@ -89,7 +89,7 @@ impl Endpoint {
         let (desk, place) = self.desk_of(call)?;
         let declared = self.outgoing(call)?;
         let name = &declared.name;
-        if declared.spec.reply.is_none() {
+        if declared.reply.is_none() {
             return Err(PyTypeError::new_err(format!(
                 "{name} returns None, so there is no reply to wait for: annotate its return type, or use \
                  call()"
@@ -111,7 +111,7 @@ impl Endpoint {
         };
         if !has_ghosts {
             desk.forget(peer, number);
-            fail(hidden_error(name))?;
+            fail(self.hidden_error(name))?;
             return Ok(request);
         }
         object.setattr(intern!(py, "tickwire_request"), number)?;
@@ -182,8 +182,14 @@ impl Endpoint {
         }
         Ok(true)
     }
-}
 
-fn hidden_error(name: &str) -> PyErr {
-    GhostError::new_err(format!("{name}: a ghost in the arguments isn't relevant to the client"))
+    /// The exception for ghosts that the other side doesn't know.
+    fn hidden_error(&self, name: &str) -> PyErr {
+        let why = if self.kind.is_server {
+            "isn't relevant to the client"
+        } else {
+            "must be of the new connection's world, which hasn't arrived: call later"
+        };
+        GhostError::new_err(format!("{name}: a ghost in the arguments {why}"))
+    }
 }

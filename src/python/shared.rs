@@ -9,7 +9,8 @@ use std::sync::PoisonError;
 
 use crate::python::prelude::*;
 
-use super::exit::{Exit, Process, close_at_exit};
+use super::exit::{Exit, close_at_exit};
+use super::forks::Process;
 use crate::driver::{self, Poller, Service};
 
 pub(super) struct Shared<S: Service> {

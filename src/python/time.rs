@@ -64,10 +64,12 @@ fn stamp(client: &Client, input: &Object<'_>) -> PyResult<(Range<u32>, Vec<Encod
         refuse!(PyTypeError, "input must be of the protocol's inputs, {class}, not {given}");
     }
     let encoded = class.encode(input)?;
-    player(client, |player, now| {
+    timing(&client.endpoint, |timing, _, now| {
+        // Without a server, an input is for no tick, and its presses must not wait for a later connection.
+        let Some(player) = timing.connected_player() else { return Ok((0..0, Vec::new())) };
         let ticks = player.stamp(now, &encoded);
         let carried = player.newest(ticks.len()).cloned().collect();
-        (ticks, carried)
+        Ok((ticks, carried))
     })
 }
 
@@ -337,7 +339,7 @@ impl Inputs {
         self.asked(|timing| {
             let rows = timing.taken().iter().map(|it| {
                 let (is_here, view) = (it.state == InputState::Here, it.view.unwrap_or_default());
-                let (slot, client, present) = (it.peer.slot, it.peer.number(), it.body.is_some());
+                let (slot, client, present) = (it.peer.slot, it.peer.number(), it.has_body());
                 (slot, client, is_here, present, (view >> 8) as u32, view as u8)
             });
             Ok(InputColumns(Arc::new(rows.collect())))

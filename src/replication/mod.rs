@@ -28,6 +28,7 @@ pub mod rows;
 pub mod rules;
 mod saved;
 mod scan;
+mod served_world;
 pub mod table;
 mod wordless;
 
@@ -47,4 +48,5 @@ pub use relevancy::{Changes, ClassRelevancy, GridConfig, Interest, Relevancy, Re
 pub use row_news::{Before, RowBody, RowNews};
 pub use rules::{Rule, RuleError, Velocity};
 pub use saved::{BadWorld, SavedClass, SavedIdentity, SavedWorld};
+pub use served_world::ServedWorld;
 pub use table::{Column, Full, MAX_PAST, Table, Turn, Wrong};

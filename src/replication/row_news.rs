@@ -1,4 +1,4 @@
-//! What arrived for a client's ghosts, taken over by the rows of all classes.
+//! The changes that arrived for a client's ghosts, taken over by the rows of all classes.
 //!
 //! Promises: the values that the changes replace are copied first. A game that never asks for them pays for the copy of
 //! the cells that changed.

@@ -65,6 +65,7 @@ impl Mix {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FrameCheck {
     pub(super) frame: u32,
+    /// 0 if there is nothing to compare.
     pub(super) sum: u32,
     pub(super) count: u8,
     pub(super) fields: [u32; MAX_FIELDS],
@@ -77,7 +78,7 @@ impl FrameCheck {
         for (i, value) in values.iter().enumerate() {
             let place = &mut check.fields[i.min(MAX_FIELDS - 1)];
             *place = if i < MAX_FIELDS { *value } else { hash(*place, &value.to_le_bytes()) };
-            check.sum = hash(check.sum, &value.to_le_bytes());
+            check.sum = hash(check.sum, &value.to_le_bytes()).max(1);
         }
         check
     }

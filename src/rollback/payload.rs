@@ -5,7 +5,7 @@
 //! | ack | 12: the low ones of the first frame of the reader's inputs that lacks |
 //! | inputs | 0; or 1, 12 low bits of the first one's frame, and inputs as in `coding` |
 //! | pace | 0; or 1, 8 for how far ahead, in quarters of frames, and 6 for the delay |
-//! | check | 0; or 1, 8 low bits of the check's number, and 32 of its sum |
+//! | check | 0; or 1, 8 low bits of the check's number, and 32 of its sum, which is 0 if there is nothing to compare |
 //! | fields | 0; or 1, 8 low bits of the check's number, 6 for their count less one, and 32 each |
 //! | leavers | 0; or 1, 16 for whom the writer doesn't reach, 16 for those that follow, and of each: 12 low bits of the first frame that lacks, 1 for agreed, 1 to ask, and 0; or 1, 12 low bits of a first frame, and inputs |
 
@@ -177,7 +177,7 @@ impl Rollback {
     }
 
     pub(super) fn compare(&mut self, now: Instant, player: usize, frame: u32, sum: u32) {
-        let Some(own) = self.history.of(frame) else { return };
+        let Some(own) = self.history.of(frame).filter(|own| own.sum > 0 && sum > 0) else { return };
         let is_equal = own.sum == sum;
         self.counters.compared += 1;
         let peer = &mut self.peers[player];

@@ -4,16 +4,11 @@
 //! goes to a client before the application knows the client. A peer that writes what only the other side may write is
 //! disconnected.
 
-use std::sync::Arc;
-
 use super::feature::{Feature, Moment};
 use super::protocol::GHOSTS;
 use super::timing::packet_time;
 use crate::endpoint::{self, Dial, Event, Host, PeerHandle};
-use crate::replication::{
-    Classes, Column, GhostName, Interests, Mirror, Publisher, PublisherConfig, Relevancy, RelevancyError,
-    Violation, Wrong,
-};
+use crate::replication::{Mirror, Publisher, ServedWorld, Violation};
 use crate::time::Instant;
 use crate::transport::{Notification, OpaqueBody, Received};
 use crate::wire::BitWriter;
@@ -26,7 +21,7 @@ pub enum Ghosts {
     None,
     /// A server's: it holds the world.
     World(Box<ServedWorld>),
-    /// A client's: it holds what it was shown of the world.
+    /// A client's: it holds the part of the world that it was shown.
     Mirror(Box<Mirror>),
 }
 
@@ -36,9 +31,9 @@ impl Ghosts {
         if let Ghosts::World(world) = self { Some(world) } else { None }
     }
 
-    /// What publishes the world, on a server.
+    /// The publisher of the world, on a server.
     pub fn publisher(&mut self) -> Option<&mut Publisher> {
-        self.world().map(|world| &mut world.publisher)
+        self.world().map(ServedWorld::publisher)
     }
 
     /// The copy of the world, on a client.
@@ -49,52 +44,6 @@ impl Ghosts {
     /// Whether a client's picture has changed since the application looked.
     pub fn has_news(&self) -> bool {
         if let Ghosts::Mirror(mirror) = self { mirror.has_news() } else { false }
-    }
-}
-
-/// A server's world: its ghosts, and which of them each client gets.
-pub struct ServedWorld {
-    pub publisher: Publisher,
-    pub interests: Interests,
-}
-
-impl ServedWorld {
-    /// A world without ghosts, all of which will go to all clients.
-    pub fn new(classes: Arc<Classes>, config: PublisherConfig) -> Self {
-        let interests = Interests::new(&classes);
-        ServedWorld { publisher: Publisher::new(classes, config), interests }
-    }
-
-    /// Spawns a ghost, which no earlier mask covers. None if its class is full.
-    pub fn spawn(&mut self, class: usize, owner: Option<PeerHandle>) -> Option<u32> {
-        let row = self.publisher.spawn(class, owner).ok()?;
-        self.interests.forget(class, row);
-        Some(row)
-    }
-
-    /// Begins the next tick with these columns, and decides which client gets what.
-    pub fn begin_tick(&mut self, columns: &[Vec<Column<'_>>], wrong: &mut Vec<(usize, Wrong)>) {
-        self.publisher.begin_tick(columns, wrong);
-        self.interests.update(&mut self.publisher);
-    }
-
-    /// The name by which a client knows a ghost that it has, or will have.
-    pub fn name(&mut self, peer: PeerHandle, class: usize, row: u32) -> Option<GhostName> {
-        self.interests.name(&mut self.publisher, peer, class, row)
-    }
-
-    /// Changes the rule of a class.
-    ///
-    /// # Errors
-    /// When the rule doesn't fit the class.
-    pub fn set_rule(&mut self, class: usize, rule: Relevancy) -> Result<(), RelevancyError> {
-        self.interests.set_rule(&self.publisher.classes().clone(), class, rule)
-    }
-
-    /// The class and row of each ghost whose owner left since the last call, if it has no new owner.
-    pub fn take_orphans(&mut self) -> Vec<(usize, u32)> {
-        let orphans: Vec<_> = self.publisher.take_orphans().collect();
-        orphans.into_iter().filter(|(class, row)| self.publisher.owner(*class, *row).is_none()).collect()
     }
 }
 

@@ -38,8 +38,27 @@ pub struct Standing {
     pub serves: bool,
     /// How its client ends, if the game is over for this peer.
     pub end: Option<DisconnectReason>,
-    /// The newest token for the master's server, and the end of the connection to the server before.
-    pub seat: Option<(ConnectToken, DisconnectReason)>,
+    /// The newest seat at the master's server, if another one came.
+    pub seat: Option<Seat>,
+}
+
+/// A token for the master's server.
+#[derive(Debug)]
+pub struct Seat {
+    pub token: ConnectToken,
+    /// The end of the connection to the server before.
+    pub end: DisconnectReason,
+}
+
+impl Seat {
+    /// Puts it where the client finds it. If the client hasn't taken an earlier seat yet, its connection is still the one
+    /// that the earlier seat ends, so only the token is replaced.
+    pub fn place(self, slot: &mut Option<Seat>) {
+        match slot {
+            Some(waiting) => waiting.token = self.token,
+            None => *slot = Some(self),
+        }
+    }
 }
 
 /// The id of a player's client at every host's server.
@@ -151,9 +170,12 @@ impl PeerPart {
             _ => None,
         };
         let seat = self.seat.take().map(|token| {
-            self.seated_at = token.addresses().first().copied();
+            let before = core::mem::replace(&mut self.seated_at, token.addresses().first().copied());
             let has_left = core::mem::take(&mut self.has_host_left);
-            (token, if has_left { DisconnectReason::ServerClosed } else { DisconnectReason::TimedOut })
+            // A host that sends a second token has closed its first server.
+            let has_closed = has_left || before == self.seated_at;
+            let end = if has_closed { DisconnectReason::ServerClosed } else { DisconnectReason::TimedOut };
+            Seat { token, end }
         });
         Standing { serves: self.mesh.is_master() && end.is_none(), end, seat }
     }
@@ -304,9 +326,31 @@ mod tests {
         // Whatever comes next doesn't take its place.
         part.keep_seat(host, vec![7; 9]);
         part.keep_seat(host, pass_of(&token(HERE)));
-        let (seat, _) = part.take_standing().seat.expect("the token of the host itself");
-        assert_eq!(seat.addresses(), [member_address(2, 9)]);
+        let seat = part.take_standing().seat.expect("the token of the host itself");
+        assert_eq!(seat.token.addresses(), [member_address(2, 9)]);
         assert!(part.take_standing().seat.is_none(), "it is taken once");
+    }
+
+    #[test]
+    fn a_seat_says_how_the_connection_before_ended() {
+        let mut part = part();
+        let mut seat = |host: (u8, u32), leaves| {
+            part.has_host_left = leaves;
+            part.keep_seat(host, pass_of(&token(member_address(host.0, host.1))));
+            part.take_standing().seat.expect("a token of the host")
+        };
+        seat((2, 9), false);
+        assert_eq!(seat((2, 9), false).end, DisconnectReason::ServerClosed, "the same host, another server");
+        assert_eq!(seat((3, 9), false).end, DisconnectReason::TimedOut);
+        assert_eq!(seat((4, 9), true).end, DisconnectReason::ServerClosed);
+
+        // The host of the present connection left. The next host was gone too before the client took its token.
+        let mut slot = None;
+        seat((5, 9), true).place(&mut slot);
+        seat((6, 9), false).place(&mut slot);
+        let waiting = slot.expect("it waits for the client");
+        assert_eq!(waiting.token.addresses(), [member_address(6, 9)]);
+        assert_eq!(waiting.end, DisconnectReason::ServerClosed);
     }
 
     #[test]
@@ -326,7 +370,10 @@ mod tests {
         for expected in [Some((vec![member_address(0, 0)], later)), None] {
             part.seat_players(later, &mut server);
             let seat = part.take_standing().seat;
-            assert_eq!(seat.map(|(seat, _)| (seat.addresses().to_vec(), seat.created())), expected);
+            assert_eq!(
+                seat.map(|Seat { token, .. }| (token.addresses().to_vec(), token.created())),
+                expected
+            );
         }
         // A server of its own that begins anew has another key.
         part.note_begun(Instant::ZERO, true);

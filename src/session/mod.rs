@@ -24,8 +24,8 @@ pub mod timing;
 mod view;
 mod ways;
 
-pub use ghosts::{Ghosts, ServedWorld};
-pub use hosted::{Standing, client_id};
+pub use ghosts::Ghosts;
+pub use hosted::{Seat, Standing, client_id};
 pub use lockstep::SharedLockstep;
 pub use opening::Opening;
 pub use peers::{Carried, PeerConfig, PeerPart};
@@ -40,12 +40,13 @@ use core::net::SocketAddr;
 use self::features::Features;
 use self::hosting::HostingCounters;
 use self::protocol::ServerTime;
+use self::view::Line;
 use crate::endpoint::{Event, Goodbye, Host, MAX_LINGER, PeerHandle, Rooms};
 use crate::netcode;
 use crate::replication::Mirror;
 use crate::store::Datagrams;
 use crate::time::{Duration, Instant, UnixSeconds};
-use crate::transport::{Connection, ReadPackets, Received};
+use crate::transport::{ReadPackets, Received};
 
 /// How often a lingering endpoint, which nobody ticks, ticks itself: copies of redundant messages go out with ticks.
 const LINGER_TICK: Duration = Duration::from_millis(16);
@@ -191,9 +192,7 @@ impl Session {
     ) -> Option<f64> {
         let mirror = self.features.ghosts.role.mirror().filter(|_| self.shows_ghosts)?;
         let server = self.features.ghosts.server;
-        let heard = server.and_then(|server| timing::newest_without_loss(&self.host, mirror, server));
-        let connection = server.and_then(|server| self.host.connection(server));
-        let line = (heard, connection.map_or(Duration::ZERO, Connection::longest_rtt));
+        let line = server.map_or(Line::default(), |server| timing::line_to(&self.host, mirror, server, now));
         view.show((mirror, self.features.timing.player()), line, now, tick, columns)
     }
 

@@ -14,11 +14,9 @@ pub(super) const PEERS: &str = "peers";
 /// The place of the game core's channel among those of peers, behind their messages' channel.
 pub(super) const CORE: usize = 1;
 
-/// The maximum that ghosts write into one packet: the room of a datagram.
-const MAX_GHOST_BYTES: usize = 1_200;
-
-/// The maximum that inputs, or reports about them, write into one packet.
-const MAX_TIME_BYTES: usize = 600;
+/// The maximum that ghosts, and inputs, write into one packet: the room of a datagram. Inputs need it to send a lost press
+/// again.
+const MAX_PAYLOAD_BYTES: usize = 1_200;
 
 /// Most bytes of a message about the game that peers are in.
 const MAX_PEERS_BYTES: usize = 8192;
@@ -37,7 +35,7 @@ pub struct ServerTime {
 
 /// Ghosts with this canonical description of their classes, and a channel for them.
 pub fn ghosts(text: String) -> Extension {
-    let channels = vec![Extension::payloads(GHOSTS, MAX_GHOST_BYTES, Share::default())];
+    let channels = vec![Extension::payloads(GHOSTS, MAX_PAYLOAD_BYTES, Share::default())];
     Extension { name: GHOSTS, text, class_kind: Some("ghost"), channels, message: None }
 }
 
@@ -47,7 +45,7 @@ pub fn time(time: &ServerTime) -> Extension {
     if let Some((name, schema)) = &time.input {
         text += &format!("input {}:{name} declared\n{}", name.len(), schema.describe());
     }
-    let channels = vec![Extension::payloads(TIME, MAX_TIME_BYTES, Share::default())];
+    let channels = vec![Extension::payloads(TIME, MAX_PAYLOAD_BYTES, Share::default())];
     Extension { name: TIME, text, channels, ..Extension::default() }
 }
 

@@ -7,14 +7,15 @@ use std::sync::Arc;
 
 use super::feature::{Feature, Moment};
 use super::protocol::{ServerTime, TIME};
+use super::view::Line;
 use crate::endpoint::{Dial, Event, Host, PeerHandle};
 use crate::replication::{Mirror, PacketTime, Publisher};
 use crate::store::sequence::ahead;
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
 use crate::timeline::packet::{self, InputFault, Report, VIEW_STEPS};
 use crate::timeline::referee::TickTime;
 use crate::timeline::{InputState, LeadConfig, MissingPolicy, Player, PlayerConfig, Referee};
-use crate::transport::{Notification, OpaqueBody, Received};
+use crate::transport::{Connection, Notification, OpaqueBody, Received};
 use crate::wire::{BitReader, BitWriter};
 
 /// By default, a missing input is replaced by the one before it for this many ticks.
@@ -30,6 +31,9 @@ const DEFAULT_MAX_LEAD: f64 = 1.0;
 /// packet has fragments.
 const MAX_CHECKED: i64 = 320;
 
+/// The time without acks, beside a round trip, after which the server hasn't heard a client.
+const UNHEARD_AFTER: Duration = Duration::from_millis(50);
+
 /// When a packet with a tick arrived, and how many were lost since the packet with a tick before it.
 pub(super) fn packet_time(
     host: &Host,
@@ -38,13 +42,26 @@ pub(super) fn packet_time(
     (at, sequence): (Instant, u64),
 ) -> PacketTime {
     let lost = mirror.newest_packet().map_or(0, |before| missing_between(host, peer, before, sequence));
-    PacketTime { at, sequence, lost }
+    let acks_until = host.connection(peer).map_or(Instant::ZERO, Connection::acked_sent_at);
+    PacketTime { at, sequence, lost, acks_until }
 }
 
-/// The newest packet of a peer, if all packets since the newest one with a tick arrived: nothing changed since then.
-pub(super) fn newest_without_loss(host: &Host, mirror: &Mirror, peer: PeerHandle) -> Option<u64> {
-    let newest = host.connection(peer)?.newest_received()?;
-    (missing_between(host, peer, mirror.newest_packet()?, newest) == 0).then_some(newest)
+/// The line to a client's server.
+pub(super) fn line_to(host: &Host, mirror: &mut Mirror, server: PeerHandle, now: Option<Instant>) -> Line {
+    let Some(connection) = host.connection(server) else { return Line::default() };
+    let round_trip = connection.longest_rtt();
+    let is_unheard =
+        now.is_some_and(|now| now.since(connection.acked_sent_at()) > round_trip + UNHEARD_AFTER);
+    Line { heard: newest_in_rest(host, mirror, server, now), round_trip, is_unheard }
+}
+
+/// The newest packet of a peer, if all packets since the newest one with a tick arrived, and the server didn't wait for acks:
+/// nothing changed since then.
+fn newest_in_rest(host: &Host, mirror: &mut Mirror, peer: PeerHandle, now: Option<Instant>) -> Option<u64> {
+    let sequence = host.connection(peer)?.newest_received()?;
+    let time = packet_time(host, mirror, peer, (now?, sequence));
+    let is_known = !mirror.may_server_wait(time) && time.lost == 0 && mirror.newest_packet().is_some();
+    is_known.then_some(sequence)
 }
 
 /// How many packets of a peer between these two haven't arrived: the last 320 numbers are checked, and one counts for
@@ -73,11 +90,19 @@ pub enum Timing {
 #[derive(Clone, Copy, Debug)]
 pub struct TakenInput {
     pub peer: PeerHandle,
+    tick: u32,
     pub state: InputState,
-    /// The place of the input among all bodies, if there is one.
-    pub body: Option<(usize, usize)>,
+    /// The place of the input among all bodies of its tick, if there is one.
+    body: Option<(usize, usize)>,
     /// The tick that the player saw, in 1/256.
     pub view: Option<u64>,
+}
+
+impl TakenInput {
+    /// Whether there is an input: the client's own for the tick, or its last one again.
+    pub fn has_body(&self) -> bool {
+        self.body.is_some()
+    }
 }
 
 /// A server's inputs, by client.
@@ -148,6 +173,11 @@ impl Timing {
     /// The clock, on a client.
     pub fn player(&mut self) -> Option<&mut Player> {
         if let Timing::Client(timing) = self { Some(&mut timing.player) } else { None }
+    }
+
+    /// The clock, on a client that has a server.
+    pub fn connected_player(&mut self) -> Option<&mut Player> {
+        if let Timing::Client(timing) = self { timing.server.map(|_| &mut timing.player) } else { None }
     }
 
     /// Ends the time of a client's server, which is gone.
@@ -295,7 +325,7 @@ impl ServerTiming {
             });
             let (state, view) = (taken.state, taken.view);
             if referee.inputs().has_begun() {
-                self.taken.push(TakenInput { peer: *peer, state, body, view });
+                self.taken.push(TakenInput { peer: *peer, tick, state, body, view });
             }
         }
     }
@@ -325,9 +355,10 @@ impl ServerTiming {
         self.taken.get(place).filter(|taken| taken.peer == peer)
     }
 
-    /// An input of the current tick, as a row of its schema.
+    /// An input of the current tick, as a row of its schema. None if there is none, or if the tick is over.
     pub fn body(&self, taken: &TakenInput) -> Option<&[u8]> {
-        taken.body.map(|(start, end)| &self.bodies[start..end])
+        let (start, end) = taken.body.filter(|_| taken.tick == self.taken_tick)?;
+        self.bodies.get(start..end)
     }
 
     /// A client's input of the current tick, as a row of its schema.

@@ -30,6 +30,17 @@ pub struct Playing {
     pub rest: f64,
 }
 
+/// The line to a client's server.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Line {
+    /// The newest packet, if nothing changed since the newest tick.
+    pub heard: Option<u64>,
+    /// The longest of the last round trips.
+    pub round_trip: Duration,
+    /// Whether the server can't have heard the client for longer than round trips take.
+    pub is_unheard: bool,
+}
+
 /// A view of a client's world.
 #[derive(Debug)]
 pub struct ClientView {
@@ -40,8 +51,10 @@ pub struct ClientView {
     reckons: bool,
     /// The epoch of the server's world.
     epoch: u32,
-    /// The newest packet, if none is missing since the newest tick.
+    /// The newest packet, if nothing changed since the newest tick.
     heard: Option<u64>,
+    /// Ticks were left out since the last arrival, because ghosts that move were missing.
+    leaves_out: bool,
 }
 
 /// A view of an earlier tick of a server's world. All lists are by class, then by row.
@@ -105,8 +118,15 @@ impl ClientView {
             acked_after: ACKED_AFTER,
             ..usual
         });
-        let mut view =
-            ClientView { frames: None, playout, playing: Playing::default(), reckons, epoch: 0, heard: None };
+        let mut view = ClientView {
+            frames: None,
+            playout,
+            playing: Playing::default(),
+            reckons,
+            epoch: 0,
+            heard: None,
+            leaves_out: false,
+        };
         view.set_playing(view.playing);
         view
     }
@@ -127,12 +147,11 @@ impl ClientView {
         }
     }
 
-    /// Shows the world at `now`, or at a tick that the application asks for. `heard` is the newest packet, if none is missing
-    /// since the newest tick, and `round_trip` the longest of the last ones. Returns the tick that is shown, if any is.
+    /// Shows the world at `now`, or at a tick that the application asks for. Returns the tick that is shown, if any is.
     pub(super) fn show<'a, C: AsMut<[&'a mut [u8]]>>(
         &mut self,
         (mirror, player): (&mut Mirror, Option<&mut Player>),
-        (heard, round_trip): (Option<u64>, Duration),
+        Line { heard, round_trip, is_unheard }: Line,
         now: Option<Instant>,
         tick: Option<f64>,
         columns: &mut [C],
@@ -140,10 +159,8 @@ impl ClientView {
         if core::mem::replace(&mut self.epoch, mirror.epoch()) != mirror.epoch() {
             self.playout.reset();
         }
-        for TickArrival { tick, at, lost } in mirror.take_received() {
-            self.playout.handle_arrival(tick, at, lost);
-        }
-        if core::mem::replace(&mut self.heard, heard) != heard && heard.is_some() {
+        self.handle_arrivals(mirror.take_received(), is_unheard);
+        if now.is_some() && core::mem::replace(&mut self.heard, heard) != heard && heard.is_some() {
             self.playout.handle_quiet();
         }
         let played = now.and_then(|now| self.playout.advance(now));
@@ -164,6 +181,21 @@ impl ClientView {
             player.see(shown);
         }
         Some(shown)
+    }
+
+    /// Notes when ticks arrived. In one that a server without acks sent, only ghosts that rarely move are new: if that isn't
+    /// usual on this line, such ticks are left out, so the others don't stand still beside them.
+    fn handle_arrivals(&mut self, arrivals: impl Iterator<Item = TickArrival>, is_unheard: bool) {
+        for TickArrival { tick, at, lost, has_waited, waits } in arrivals {
+            if waits && is_unheard {
+                self.leaves_out = true;
+                continue;
+            }
+            if core::mem::take(&mut self.leaves_out) || has_waited {
+                self.playout.note_wait(tick);
+            }
+            self.playout.handle_arrival(tick, at, lost);
+        }
     }
 }
 

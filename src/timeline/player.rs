@@ -51,7 +51,7 @@ const FIRST_ASKS: u32 = 16;
 
 /// One of this many payloads has all presses whose ack is overdue: a burst of losses hits payloads in a row.
 const PRESSES_EVERY: u8 = 4;
-/// Ticks beside the round trip until an ack is overdue.
+/// Ticks beside one and a half round trips until an ack is overdue.
 const ACK_TICKS: u32 = 4;
 
 /// How a client sends its inputs.
@@ -367,7 +367,7 @@ impl Player {
             _ => MAX_COPIES,
         };
         let count = (fresh.max(1) * self.lead.copies() as usize).min(MAX_COPIES);
-        // And those back to a press that was lost: it runs late rather than never.
+        // And those back to a press that was lost, or whose ack is overdue: it runs late rather than never.
         let overdue = if self.next.is_multiple_of(PRESSES_EVERY) { self.overdue(now) } else { u32::MAX };
         let count = count.max(newest.map_or(0, |newest| self.sent_presses.reach(newest, overdue)));
         let in_a_row = self.waiting.iter().rev().zip(0..).take(count);

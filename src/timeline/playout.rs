@@ -131,8 +131,9 @@ impl PlayoutConfig {
 struct Stall {
     /// The last tick before it, and when it arrived.
     before: (u32, Instant),
-    /// How many seconds later ticks usually arrived than that one.
+    /// How many seconds later ticks usually arrived than that one, and by how many more all but a few.
     typical: f64,
+    jitter: f64,
     /// When its first tick arrived.
     end: Instant,
     /// Seconds, beside what ticks explain.
@@ -141,6 +142,13 @@ struct Stall {
     is_repeated: bool,
     /// Whether this program itself stood still.
     is_own: bool,
+}
+
+impl Stall {
+    /// Whether a tick that arrived this many seconds later than the last one before the stall is later than by jitter.
+    fn is_late(&self, late: f64) -> bool {
+        late - self.typical > self.jitter.max(STALL)
+    }
 }
 
 /// A client's interpolation clock.
@@ -167,6 +175,8 @@ pub struct Playout {
     stalled_at: Option<Instant>,
     /// The last tick before a long stall, and the first one after it.
     stalled: (u32, u32),
+    /// The newest tick before which the server waited for acks, and when it arrived.
+    awaited: (u32, Option<Instant>),
     /// Whether it catches up after a stall.
     hurries: bool,
     shown: Option<(f64, Instant)>,
@@ -193,6 +203,7 @@ impl Playout {
             unsure: None,
             stalled_at: None,
             stalled: (0, 0),
+            awaited: (0, None),
             hurries: false,
             shown: None,
             jumps: 0,
@@ -220,13 +231,19 @@ impl Playout {
         self.quiet_at = self.shown.map_or(self.quiet_at, |(_, at)| at);
     }
 
+    /// The server waited for acks before this tick, which arrives next: ghosts may have moved since the newest one.
+    pub fn note_wait(&mut self, tick: u32) {
+        self.awaited.0 = tick;
+        self.mark_stalled(tick);
+    }
+
     /// A packet of a server tick arrived. `lost` packets before it were lost since the last arrival.
     pub fn handle_arrival(&mut self, tick: u32, now: Instant, lost: u32) {
         let first = match self.arrivals.back() {
             // A later tick has already replaced this one.
             Some((newest, _)) if tick <= *newest => return,
-            // In a stall the server sends less than a packet a tick.
-            Some((newest, _)) if lost >= MAX_LOST => newest + 1,
+            // In a stall, and while it waits for acks, the server sends less than a packet a tick.
+            Some((newest, _)) if lost >= MAX_LOST || tick == self.awaited.0 => newest + 1,
             // Lost ticks count as arriving with the next one.
             Some((newest, _)) => tick - lost.min(tick - newest - 1),
             None => tick,
@@ -240,7 +257,7 @@ impl Playout {
         if silence > PAUSE && late > jitter.max(silence / 2.0) && !is_own {
             // The server stood still: its ticks have another schedule from now on.
             self.arrivals.clear();
-        } else if tick - first < MAX_LOST {
+        } else if self.counts_as_late((first, tick), now) {
             self.arrivals.extend((first..tick).map(|tick| (tick, now)));
         } else {
             self.failed = tick;
@@ -265,6 +282,23 @@ impl Playout {
         self.stood += waited.min(late.max(stalled));
     }
 
+    /// Whether the ticks that are missing before this one count as late: not those of a long loss, and of waits of the
+    /// server only if they come again.
+    fn counts_as_late(&mut self, (first, tick): (u32, u32), now: Instant) -> bool {
+        if self.awaited.0 != tick {
+            return tick - first < MAX_LOST;
+        }
+        let is_near = |other: Instant| now.since(other).as_secs_f64() < STALLS_APART;
+        self.awaited.1.replace(now).is_some_and(is_near) && (tick - first) as usize <= KEPT
+    }
+
+    /// What has no state between the newest tick and a later one may have moved.
+    fn mark_stalled(&mut self, last: u32) {
+        let is_within = self.newest <= self.stalled_ticks().1;
+        self.stalled.0 = if is_within { self.stalled.0 } else { self.newest };
+        self.stalled.1 = self.stalled.1.max(last);
+    }
+
     /// Notes a stall if this tick ends one. `first` is the first one that is missing before it. Returns the stall's length in
     /// seconds, 0 for none.
     fn note_stall(&mut self, (first, tick): (u32, u32), now: Instant) -> f64 {
@@ -281,13 +315,11 @@ impl Playout {
         let is_own = self.shown.is_some_and(|(_, at)| now.since(at).as_secs_f64() > length / 2.0);
         let is_near = |other: Instant| now.since(other).as_secs_f64() < STALLS_APART;
         let is_repeated = !is_own && self.stalled_at.replace(now).is_some_and(is_near);
-        let typical = self.typical;
-        self.stall = Some(Stall { before, typical, end: now, length, is_repeated, is_own });
+        let (typical, jitter) = (self.typical, BEYOND_JITTER * (self.late - self.typical));
+        self.stall = Some(Stall { before, typical, jitter, end: now, length, is_repeated, is_own });
         let ticks = (now.since(self.newest_at).as_secs_f64() / self.period) as u32;
         if ticks >= self.config.long_stall {
-            let is_within = self.newest <= self.stalled_ticks().1;
-            self.stalled.0 = if is_within { self.stalled.0 } else { self.newest };
-            self.stalled.1 = self.newest.saturating_add(ticks);
+            self.mark_stalled(self.newest.saturating_add(ticks));
         }
         length
     }
@@ -308,7 +340,7 @@ impl Playout {
         // All that this program held back arrived at once: only the newest tick may be in time.
         let settled = if stall.is_own { 1 } else { MIN_ARRIVALS };
         let after = mean(&mut self.arrivals.iter().skip(first).rev().take(settled));
-        let is_late = after > stall.length / 2.0;
+        let is_late = if stall.is_own { stall.is_late(after) } else { after > stall.length / 2.0 };
         if is_late && !stall.is_own {
             let shift = after - mean(&mut self.arrivals.iter().take(first).rev().take(4 * MIN_ARRIVALS));
             let shift = Duration::from_secs_f64(shift.max(0.0));
@@ -336,9 +368,9 @@ impl Playout {
     fn judge_pause(&mut self, arrival: (u32, Instant)) {
         let Some(pause) = self.unsure.filter(|_| self.stall.is_none()) else { return };
         self.unsure = None;
-        let late = self.lateness(pause.before, arrival) - pause.typical;
-        if late > pause.length / 2.0 {
-            let shift = Duration::from_secs_f64(late);
+        let late = self.lateness(pause.before, arrival);
+        if pause.is_late(late) {
+            let shift = Duration::from_secs_f64(late - pause.typical);
             self.arrivals.iter_mut().for_each(|(_, at)| *at += shift);
         }
     }

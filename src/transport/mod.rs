@@ -33,7 +33,6 @@ pub mod protocol;
 mod stream;
 mod windowed_min;
 
-pub use crate::limits::ConfigError;
 pub use candidates::{Attribute, Column, ScoreError};
 pub use congestion::CongestionConfig;
 pub use connection::{Connection, ConnectionConfig, End, ReadPackets, Scratch, UnreadPackets, Violation};

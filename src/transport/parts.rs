@@ -1,4 +1,4 @@
-//! Messages and blocks in parts, as they are read from packets.
+//! Messages and blocks in parts: how they are cut, and what is read of them from packets.
 
 use core::ops::Range;
 

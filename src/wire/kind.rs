@@ -147,6 +147,35 @@ pub enum Kind {
     },
 }
 
+impl Kind {
+    /// The path, behind the field's name, of a press that is neither plain nor in nested messages alone.
+    pub(super) fn misplaced_press(&self) -> Option<String> {
+        match self {
+            Kind::Press => None,
+            Kind::Nested { fields } => {
+                fields.iter().find_map(|(name, kind)| Some(format!(".{name}{}", kind.misplaced_press()?)))
+            }
+            kind => kind.has_press().then(String::new),
+        }
+    }
+
+    fn has_press(&self) -> bool {
+        match self {
+            Kind::Press => true,
+            Kind::Common { item, .. }
+            | Kind::Optional(item)
+            | Kind::List { item, .. }
+            | Kind::Sparse { item, .. }
+            | Kind::Set { item, .. } => item.has_press(),
+            Kind::Map { key, item, .. } => key.has_press() || item.has_press(),
+            Kind::Union { variants: parts } | Kind::Nested { fields: parts } => {
+                parts.iter().any(|(_, kind)| kind.has_press())
+            }
+            _ => false,
+        }
+    }
+}
+
 /// The bounds in hex and the last step of what [`Steps`] makes of parameters; nothing when it refuses them.
 fn steps(steps: Result<Steps, ParameterError>) -> String {
     steps.map_or_else(

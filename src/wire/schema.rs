@@ -115,6 +115,12 @@ impl Schema {
         self.fields.iter().flat_map(of).collect()
     }
 
+    /// The path of a press that [`Schema::presses`] can't have: in a part that may be missing, or come several times.
+    pub fn misplaced_press(&self) -> Option<String> {
+        let of = |field: &Field| Some(format!("{}{}", field.name(), field.kind().misplaced_press()?));
+        self.fields.iter().find_map(of)
+    }
+
     /// Reads a message and appends its body to `out`.
     ///
     /// # Errors

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import weakref
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pytest
@@ -109,9 +109,26 @@ def kept_with_one_who_left(game: Game) -> None:
     handle.data = [game, events]
 
 
+def declared_with_a_call(game: Game) -> None:
+    """As in a game's module: the classes refer to the module, which refers to the protocol."""
+
+    @tw.ghost
+    class Tank:
+        health: Annotated[int, tw.ranged(0, 9)] = 9
+
+    def fire(_caller: tw.ClientHandle, _tank: Tank) -> None:
+        assert game
+
+    fire.__annotations__["_tank"] = Tank
+    call = tw.call(tw.to_server)(fire)
+    Tank.module = (game, tw.Protocol(1, ghosts=[Tank], calls=[call]))  # type: ignore[attr-defined]
+    game.held.append(Tank)
+
+
 @pytest.mark.parametrize(
     "play",
     [
+        declared_with_a_call,
         hooked,
         threaded,
         played,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import array
 import functools
 import gc
+import sys
 import weakref
 from typing import Annotated, Any
 
@@ -195,6 +196,26 @@ def test_what_a_hook_raises_the_flush_raises_when_all_is_out() -> None:
     scene.world.set_priority(Tank, None)
     scene.run()
     assert scene.seen() == [[98], [98]]
+
+
+def test_what_a_later_hook_raises_goes_to_the_unraisable_hook(monkeypatch: pytest.MonkeyPatch) -> None:
+    unraisable: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda args: unraisable.append((args.exc_value, args.object)))
+    scene = Scene()
+
+    def first(*_: Any) -> Any:
+        raise LookupError("no idea")
+
+    def later(*_: Any) -> Any:
+        raise KeyError("later")
+
+    scene.world.set_relevancy(Tank, tw.world.Hook(first))
+    scene.world.set_priority(Tank, later)
+    with pytest.raises(LookupError, match="no idea"):
+        scene.server.flush()
+    [(error, hook)] = unraisable
+    assert isinstance(error, KeyError)
+    assert hook is later
 
 
 def test_weights_of_a_function_say_who_goes_first() -> None:

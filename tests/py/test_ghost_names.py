@@ -67,7 +67,7 @@ def test_a_number_means_a_ghost_of_this_tick_on_the_other_side() -> None:
         assert not client.world.awaits(Crate, number)
     for handle, client in zip(scene.handles, scene.clients, strict=True):
         [ghost] = client.world.objects(Crate)
-        assert scene.world.ghost_of(handle, Crate, client.world.id_of(ghost)) is tank
+        assert scene.world.ghost_of(handle, Crate, client.world.id_of(ghost) or 0) is tank
 
 
 def test_what_a_client_is_not_to_have_has_no_number() -> None:
@@ -129,7 +129,7 @@ def test_numbers_of_nothing_are_nothing() -> None:
         assert world.ghost_of(Crate, number) is None
         assert scene.world.ghost_of(handle, Crate, number) is None
     # Of a tick that hasn't been.
-    known = world.id_of(world.objects(Crate)[0])
+    known = world.id_of(world.objects(Crate)[0]) or 0
     assert scene.world.ghost_of(handle, Crate, known) is not None
     assert scene.world.ghost_of(handle, Crate, (known + 0x100_0000) & 0xFFFF_FFFF) is None
     with pytest.raises(ValueError, match="number must be 0 to 4294967295, not -1"):
@@ -164,7 +164,7 @@ def test_a_number_is_never_anothers(seed: int) -> None:
             for client in scene.clients:
                 for ghost in client.world.objects(Crate):
                     if draw.random() < 0.2:
-                        client.send(Named(client.world.id_of(ghost), ghost.label))
+                        client.send(Named(client.world.id_of(ghost) or 0, ghost.label))
         told, received = scene.tick()
         for handle, message in told:
             crate_or_none = scene.world.ghost_of(handle, Crate, message.number)

@@ -145,7 +145,7 @@ def check_world(game: Game, player: Player) -> None:
         ours, theirs = here.objects(kind), there.objects(kind)
         assert len(theirs) == len(ours) > 0
         for ghost in theirs:
-            same = here.ghost_of(client, kind, there.id_of(ghost))
+            same = here.ghost_of(client, kind, there.id_of(ghost) or 0)
             assert same is not None
             assert vars_of(ghost) == vars_of(same)
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import errno
+import os
 import select
+import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -111,6 +114,50 @@ def test_other_threads_send_and_receive_while_one_waits(pair: Pair) -> None:
     a.send(b.address, b"end")
     waiting.join(5)
     assert not waiting.is_alive()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+def test_a_signal_ends_a_wait_if_its_handler_raises(pair: Pair) -> None:
+    a, b = pair
+    handled: list[int] = []
+
+    def handle(number: int, _: object) -> None:
+        handled.append(number)
+        if len(handled) > 1:
+            raise LookupError("enough")
+
+    before = signal.signal(signal.SIGALRM, handle)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.02, 0.02)
+        started = time.monotonic()
+        with pytest.raises(LookupError, match="enough"):
+            b.wait(30)
+        assert time.monotonic() - started < 10
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert len(handled) == 2, "the first handler returned, and the wait went on"
+    a.send(b.address, b"later")
+    assert b.wait(5)
+    assert b.wait(0), "it is ready until it is read"
+    assert b.receive() == (b"later", a.address)
+    assert not b.wait(0)
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="lists its open files on Linux")
+def test_waits_share_their_handles() -> None:
+    def open_files() -> int:
+        return len(os.listdir("/proc/self/fd"))
+
+    before = open_files()
+    socket = tw.articles.Socket("127.0.0.1:0")
+    socket.wait(0)
+    first = open_files()
+    for _ in range(5):
+        socket.wait(0)
+    assert open_files() == first
+    socket.close()
+    assert open_files() == before
 
 
 def test_closing_ends_a_wait_and_every_call_says_so(pair: Pair) -> None:

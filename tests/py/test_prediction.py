@@ -115,6 +115,51 @@ def test_steps_that_raise_or_return_nonsense_lose_nothing() -> None:
     assert mine.tick == 1
 
 
+def test_a_move_is_kept_if_the_step_raises_in_a_replay() -> None:
+    faulty = [False]
+
+    def pushed(body: Body, push: Push) -> Body:
+        if faulty[0]:
+            faulty[0] = False
+            raise KeyError("once")
+        body.x += push.x
+        return body
+
+    protocol = tw.Protocol(id=1, messages=[Spare], ghosts=[Avatar], inputs=Push, tick_rate=60)
+    network, server, client = connected_pair(protocol, seed=1)
+    network.set_conditions(tw.Conditions(latency=0.05))
+    avatar = server.world.spawn(Avatar(), owner=server.clients[0])
+    mine = tw.predict.Prediction(pushed, Body(), tolerance={"x": 0.01})
+    errors = 0
+    for frame in range(400):
+        with server.tick():
+            avatar.x += sum(push.x for _, push in server.inputs if push is not None)
+            avatar.x += 100 * (frame == 200)
+        with client.tick():
+            ghost = client.world.mine(Avatar)
+            faulty[0] = errors == 0 and ghost is not None and ghost.x > 250
+            try:
+                mine.advance(client, Push(1), ghost)
+            except tw.errors.PredictionError:
+                errors += 1
+        network.advance(1 / 60)
+    assert errors == 1
+    assert mine.corrections == 1, "the server's change"
+
+
+def test_a_move_that_the_game_uses_again_is_copied() -> None:
+    def pushed(x: float, push: Push) -> float:
+        return x + push.x
+
+    mine = tw.predict.Prediction(pushed, 0.0, tolerance=0.01)
+    push = Push()
+    for tick in range(1, 11):
+        push.x = 1 if tick < 6 else -1
+        mine.run(range(tick, tick + 1), push)
+    mine.correct(2, 2.5)
+    assert mine.state == 0.5
+
+
 def test_plain_numbers_tuples_angles_and_arrays() -> None:
     number = tw.predict.Prediction(lambda x, move: x + move, 0.0, tolerance=0.1)
     number.run(range(5), 1.0)

@@ -70,7 +70,7 @@ def test_it_comes_back_after_the_server_was_restarted() -> None:
     assert (events[0].attempt, events[0].reason) == (1, tw.DisconnectReason.SERVER_CLOSED)
     assert 0.25 <= events[0].delay <= 0.5
     assert game.player.connected
-    assert game.world.servers[0].clients[0].id == 7
+    assert game.world.servers[0].clients[0].id == game.player.id == 7
     game.world.servers[0].broadcast(Chat(1, "welcome back"))
     game.run(1)
     assert game.messages == [Chat(1, "welcome back")]
@@ -734,6 +734,31 @@ def test_its_world_stays_with_its_objects() -> None:
     assert player.world is kept
     assert kept.objects(Puck) == [puck]
     assert puck.x == 3.0
+
+
+def test_until_the_world_arrives_the_server_knows_none_of_its_ghosts() -> None:
+    @tw.call(tw.to_server)
+    def push(caller: tw.ClientHandle, puck: Puck) -> None: ...
+
+    protocol = tw.Protocol(1, [Push], ghosts=[Puck], calls=[push])
+    line = tw.Conditions(latency=0.05)
+    numbers: list[int | None] = []
+    with Simulation(protocol, seed=1, conditions=line) as simulation:
+        server = simulation.server()
+        player = simulation.client(reconnect=tw.connections.Reconnect(first_delay=0.1))
+        simulation.run(0.5)
+        server.world.spawn(Puck(3.0), owner=server.clients[0])
+        simulation.run(0.5)
+        (puck,) = player.world.objects(Puck)
+        assert player.world.id_of(puck) is not None
+        server = simulation.restart(server)
+        for _ in simulation.ticks(3):
+            simulation.inbox(server)
+            if puck in player.world and player.connected:
+                numbers.append(player.world.id_of(puck))
+                if numbers[-1] is None:
+                    assert player.call(push, puck) is tw.SendResult.HIDDEN
+    assert None in numbers
 
 
 def test_requests_and_notifications_end_with_their_connection() -> None:

@@ -427,6 +427,51 @@ def test_a_wrong_call_is_named_and_loses_nothing() -> None:
     assert game.frame == 1
 
 
+def test_the_order_of_a_mappings_names_does_not_matter() -> None:
+    states = [{"a": np.zeros(2, "<i4"), "b": np.zeros(3, "<i8")} for _ in range(2)]
+    states[1] = dict(reversed(states[1].items()))
+    games: list[tw.rollback.Rollback[Any]] = [
+        tw.rollback.Rollback(None, 2, players=2, me=me, state=states[me], check_every=4) for me in range(2)
+    ]
+
+    def run(me: int, request: Any) -> None:
+        for name, given in zip(("a", "b"), request.inputs, strict=True):
+            states[me][name][1] += given
+
+    table(games, run, 200, lambda rng: rng.randrange(4))
+    assert [game.events() for game in games] == [[], []]
+    assert games[0].stats["compared"] > 10
+
+
+def checking(checks: Sequence[Callable[[], object]]) -> list[tw.rollback.Rollback[Any]]:
+    """Two played games of one number each, with these values to compare."""
+    games: list[tw.rollback.Rollback[Any]] = [
+        tw.rollback.Rollback(None, 2, players=2, me=me, check_every=4, save=int, load=bool, check=check)
+        for me, check in enumerate(checks)
+    ]
+    table(games, lambda *_: None, 120, lambda rng: rng.randrange(4))
+    return games
+
+
+def test_none_of_one_player_is_not_compared() -> None:
+    for game in checking([lambda: 5, lambda: None]):
+        assert (game.events(), game.stats["compared"]) == ([], 0)
+
+
+def test_large_ints_are_compared() -> None:
+    for game in checking([lambda: 10**5000] * 2):
+        assert game.events() == []
+        assert game.stats["compared"] > 5
+    assert checking([lambda: 10**5000, lambda: 10**5000 + 1])[0].events() != []
+
+
+def test_a_checksum_has_a_bounded_number_of_names() -> None:
+    request = tw.rollback.Save(0, True)
+    request.checksum = {f"n{n}": n for n in range(64)}
+    with pytest.raises(ValueError, match="checksum must have at most 64 names, not 65"):
+        request.checksum = {f"n{n}": n for n in range(65)}
+
+
 class Counting:
     """A game whose functions count their calls; the third call of one of them raises."""
 
@@ -476,16 +521,51 @@ def test_a_function_that_raised_is_called_again_and_nothing_is_lost(faulty: str)
         assert world.game.events() == []
 
 
+@pytest.mark.parametrize("faulty", ["Save", "Load"])
+def test_a_request_at_which_the_game_raised_is_repeated(faulty: str) -> None:
+    worlds, games, counts = [0, 0], [tw.rollback.Rollback(None, 2, players=2, me=me) for me in (0, 1)], [0, 0]
+    faults = 0
+
+    def run(me: int, request: tw.rollback.Save | tw.rollback.Load | tw.rollback.Advance[int]) -> None:
+        counts[me] += type(request).__name__ == faulty
+        if (me, counts[me]) == (0, 20):
+            counts[me] += 1
+            raise MemoryError(faulty)
+        match request:
+            case tw.rollback.Save():
+                request.state = worlds[me]
+                if request.checked:
+                    request.checksum = worlds[me]
+            case tw.rollback.Load():
+                worlds[me] = request.state
+            case tw.rollback.Advance():
+                worlds[me] = (worlds[me] * 3 + request.inputs[0] + 5 * request.inputs[1] + 1) % 65_537
+
+    for tick in range(400):
+        for me, game in enumerate(games):
+            try:
+                for request in game.advance(tick // (3 + me) % 4, now=tick / 60):
+                    run(me, request)
+            except MemoryError:
+                faults += 1
+            payload = game.fill(1 - me, now=tick / 60) if tick % 5 == 0 else None
+            assert payload is None or games[1 - me].read(me, payload, now=tick / 60) is None
+    assert faults == 1
+    for game in games:
+        assert (game.events(), game.confirmed > 350, game.stats["compared"] > 15) == ([], True, True)
+
+
 def test_a_loop_that_was_left_goes_on_in_the_next_call() -> None:
     game: tw.rollback.Rollback[int] = tw.rollback.Rollback(
         None, 2, players=1, me=0, timing=tw.rollback.Timing(delay=0)
     )
     seen: list[tuple[str, int, object]] = []
-    for given in (1, 2):
-        for request in game.advance(given):
+    for given, count in ((1, 1), (2, 2)):
+        requests = game.advance(given)
+        for _ in range(count):
+            request = next(requests)
             seen.append((type(request).__name__, request.frame, getattr(request, "inputs", None)))
-            break
-    assert seen == [("Save", 0, None), ("Advance", 0, (1,))]
+    assert seen == [("Save", 0, None), ("Save", 0, None), ("Advance", 0, (1,))]
     (last,) = game.advance(3)
     assert isinstance(last, tw.rollback.Advance)
     assert (last.frame, last.inputs) == (1, (3,))

@@ -270,6 +270,18 @@ def test_what_the_body_raises_comes_after_the_goodbye(
     assert not client.disconnect_detail, "the reason is of a planned end"
 
 
+@pytest.mark.parametrize("error", [LookupError, SystemExit, KeyboardInterrupt])
+def test_the_reason_is_not_sent_if_the_body_raises(
+    pair: tuple[tw.Server, tw.Client], error: type[BaseException]
+) -> None:
+    server, client = pair
+    with pytest.raises(error), tw.run(server, FAST, reason="good game") as ticks:  # noqa: PT012
+        for _ in ticks:
+            raise error
+    assert received(client)[1] is REASON.SERVER_CLOSED
+    assert not client.disconnect_detail
+
+
 @posix
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_every_loop_and_is_as_before_then(
@@ -480,9 +492,8 @@ def test_on_asyncio_every_end_says_goodbye(pair: tuple[tw.Server, tw.Client], ho
     before = signal.getsignal(signal.SIGTERM)
 
     async def serve() -> None:
-        async with aio.run(
-            server, 1 if "late" in how else FAST, linger=30 if "cancel" in how else 1
-        ) as ticks:
+        rate, linger = 1 if "late" in how else FAST, 30 if "cancel" in how else 1
+        async with aio.run(server, rate, linger=linger, reason="good game") as ticks:
             async for _ in ticks:
                 if how == "raise":
                     raise LookupError("of the body")
@@ -505,6 +516,9 @@ def test_on_asyncio_every_end_says_goodbye(pair: tuple[tw.Server, tw.Client], ho
     assert time.monotonic() - begun < 10, "one that is cancelled doesn't linger"
     assert signal.getsignal(signal.SIGTERM) is before
     assert received(client)[1] is REASON.SERVER_CLOSED
+    assert (client.disconnect_detail == "good game") == (how == "break"), (
+        "the reason belongs to a planned end"
+    )
 
 
 @posix
@@ -516,7 +530,7 @@ def test_on_asyncio_a_signal_ends_it_between_two_ticks(
 
     async def serve() -> int:
         count = 0
-        async with aio.run(server, 0.01, linger=5) as ticks:
+        async with aio.run(server, 0.01, linger=5, reason="good night") as ticks:
             async for _ in ticks:
                 count += 1
                 server.broadcast(Move(9))
@@ -529,7 +543,7 @@ def test_on_asyncio_a_signal_ends_it_between_two_ticks(
     assert signal.getsignal(number) is before
     messages, reason = received(client)
     assert messages == [Move(9)]
-    assert reason is REASON.SERVER_CLOSED
+    assert (reason, client.disconnect_detail) == (REASON.SERVER_CLOSED, "good night")
 
 
 # --- inboxes, one thing after the other ---

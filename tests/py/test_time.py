@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import random
 import sys
 from collections.abc import Callable
 from math import ceil
@@ -525,6 +526,93 @@ def test_a_lost_press_is_sent_again(latency: float, seed: int) -> None:
             pressed += jump
             client.send_input(Pad(1, jump))
     assert jumps == pressed > 100
+
+
+def test_a_lost_press_of_large_inputs_is_sent_again() -> None:
+    @tw.message
+    class Large:
+        noise: Annotated[bytes, tw.fields.raw(36)] = bytes(36)
+        jump: tw.fields.press = False
+
+    protocol = tw.Protocol(1, [Chat], inputs=Large, tick_rate=60)
+    rng, jumps = random.Random(1), 0
+    with tw.testing.Simulation(
+        protocol, seed=1, conditions=tw.Conditions(latency=0.02), rate=60
+    ) as simulation:
+        server, client = simulation.server(), simulation.client()
+        for turn in simulation.ticks(20):
+            if turn % 120 == 119:
+                simulation.network.set_conditions(tw.Conditions(loss=1.0))
+            if turn % 120 == 11:
+                simulation.network.set_conditions(tw.Conditions(latency=0.02))
+            jumps += sum(large is not None and large.jump for _, large in server.inputs)
+            client.send_input(Large(rng.randbytes(36), turn > 120 and turn % 120 == 0))
+    assert jumps == 8
+
+
+def test_a_press_without_a_connection_is_dropped() -> None:
+    protocol = tw.Protocol(1, [Chat], inputs=Pad, tick_rate=60)
+    jumps = []
+    with tw.testing.Simulation(protocol, seed=1, rate=60) as simulation:
+        server = simulation.server()
+        again = tw.connections.Reconnect(first_delay=0.5)
+        client = simulation.client(reconnect=again)
+        for turn in simulation.ticks(6):
+            if turn == 120:
+                server = simulation.restart(server)
+            jumps += [turn for _, pad in server.inputs if pad is not None and pad.jump]
+            simulation.inbox(client)
+            client.send_input(Pad(1, not client.connected or turn == 300))
+    assert len(jumps) == 1, jumps
+    assert jumps[0] >= 300
+
+
+@tw.message
+class Keys:
+    jump: tw.fields.press = False
+
+
+@tw.message
+class Idle:
+    pass
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        Keys | None,
+        tw.fields.press | None,
+        Annotated[list[tw.fields.press], tw.up_to(3)],
+        Annotated[list[Keys], tw.up_to(3)],
+        Annotated[dict[tw.u8, tw.fields.press], tw.up_to(4)],
+        Keys | Idle,
+        Annotated[tw.fields.press, tw.fields.common(False)],
+    ],
+)
+def test_a_press_that_the_server_cannot_clear_is_named(kind: Any) -> None:
+    @tw.message
+    class Part:
+        keys: kind = tw.default()
+
+    @tw.message
+    class Deep:
+        x: tw.u8 = 0
+        part: Part = tw.default()
+
+    for inputs, path in [(Part, "Part.keys"), (Deep, "Deep.part.keys")]:
+        with pytest.raises(
+            TypeError, match=f"inputs must have presses as fields of their own, .* {path} has one"
+        ):
+            tw.Protocol(1, [Chat], inputs=inputs, tick_rate=60)
+
+
+def test_a_press_may_be_in_nested_messages_and_tuples() -> None:
+    @tw.message
+    class Part:
+        keys: Keys = tw.default()
+        both: tuple[tw.fields.press, tw.fields.press] = (False, False)
+
+    tw.Protocol(1, [Chat], inputs=Part, tick_rate=60)
 
 
 def test_a_press_is_a_bool_on_the_wire() -> None:

@@ -51,6 +51,21 @@ def try_token(
     return client.connected, server.counters
 
 
+def test_a_client_knows_its_id_from_its_token() -> None:
+    network = SimulatedNetwork(seed=1)
+    server = tw.Server("10.0.0.1:40000", PROTOCOL, key=KEY, network=network)
+    data = make_token(server, client_id=2**64 - 1).to_bytes()
+    token = tw.ConnectToken.from_bytes(data)
+    client = tw.Client(PROTOCOL, token, tuning=tw.Tuning(bind="10.0.0.2:0"), network=network)
+    assert client.id == 2**64 - 1
+    advance(network, server, client, seconds=1)
+    assert server.clients[0].id == client.id
+    # The token of another netcode has zeros behind its keys.
+    other = tw.ConnectToken.from_bytes(data.rstrip(b"\0")[:-9].ljust(2048, b"\0"))
+    bind = tw.Tuning(bind="10.0.0.3:0")
+    assert tw.Client(PROTOCOL, other, tuning=bind, network=SimulatedNetwork(seed=2)).id is None
+
+
 @pytest.mark.parametrize("lifetime", [None, 30])
 def test_a_token_from_before_the_start_is_refused_and_no_other(lifetime: int | None) -> None:
     settings = {"access": tw.tokens.Access(max_token_lifetime=lifetime)}

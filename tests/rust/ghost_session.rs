@@ -9,10 +9,11 @@ use tickwire::endpoint::{
 use tickwire::netcode::{self, ConnectToken, TokenParams};
 use tickwire::replication::{
     Classes, Column, Condition, GhostClass, GhostEvent, GhostEventKind, Mirror, Publisher, PublisherConfig,
+    ServedWorld,
 };
 use tickwire::rng::Rng;
 use tickwire::session::protocol::{self as parts, ghost_channel};
-use tickwire::session::{Ghosts, ServedWorld, Session, Tick};
+use tickwire::session::{Ghosts, Session, Tick};
 use tickwire::store::Datagrams;
 use tickwire::time::{Instant, UnixSeconds};
 use tickwire::transport::{

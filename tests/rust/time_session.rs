@@ -130,15 +130,20 @@ impl Line {
 #[test]
 fn inputs_run_in_the_ticks_that_they_are_for() {
     let mut line = Line::new();
-    let (mut sent, mut taken) = (Vec::new(), Vec::new());
+    let (mut sent, mut taken, mut kept) = (Vec::new(), Vec::new(), None);
     for turn in 0..400 {
         let now = line.now;
         let ticks = line.client.timing().player().unwrap().stamp(now, &input(turn % 251));
         sent.extend(ticks.map(|tick| (tick, (turn % 251) as u8)));
         line.tick();
         let timing = line.server.timing().inputs().unwrap();
+        if let Some((tick, before)) = kept.take() {
+            assert_ne!(timing.tick(), tick);
+            assert_eq!(timing.body(&before), None, "its tick is over");
+        }
         for each in timing.taken().iter().filter(|taken| taken.state == InputState::Here) {
             taken.push((timing.tick(), timing.body(each).unwrap()[0]));
+            kept = Some((timing.tick(), *each));
         }
     }
     assert!(taken.len() > 300 && taken.iter().all(|one| sent.contains(one)));

@@ -141,7 +141,12 @@ fn run<S: Service>(mut poller: Poller, service: &Mutex<S>, status: &ThreadStatus
             }
             Next::Again => {}
             Next::Pause(pause) => park_timeout(pause),
-            Next::Wait(wait) => _ = poller.wait(wait.min(MAX_WAIT)),
+            Next::Wait(wait) => {
+                if poller.wait(wait.min(MAX_WAIT)).is_err() {
+                    // If the error lasts, it must not take the whole processor.
+                    park_timeout(BETWEEN_TURNS);
+                }
+            }
         }
     }
 }

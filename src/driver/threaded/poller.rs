@@ -43,8 +43,12 @@ impl Poller {
         PollWaker(Arc::clone(&self.waker))
     }
 
-    /// Waits, for this long at most. True if a datagram ended the wait.
-    pub fn wait(&mut self, longest: Duration) -> bool {
+    /// Waits, for this long at most. True if a datagram ended the wait. A signal ends it too.
+    ///
+    /// # Errors
+    ///
+    /// When the system can't wait: never seen.
+    pub fn wait(&mut self, longest: Duration) -> io::Result<bool> {
         // The service reads the socket through another handle, so only re-registering makes it report again on all
         // systems.
         let was_ready = self.events.iter().any(|event| event.token() == SOCKET);
@@ -55,13 +59,9 @@ impl Poller {
             Ok(())
         };
         match armed.and_then(|()| self.poll.poll(&mut self.events, Some(longest))) {
-            Ok(()) => self.events.iter().any(|event| event.token() == SOCKET),
-            Err(error) if error.kind() == ErrorKind::Interrupted => false,
-            Err(_) => {
-                // Never seen; if it lasted, it must not take the whole processor.
-                std::thread::park_timeout(Duration::from_millis(1));
-                false
-            }
+            Ok(()) => Ok(self.events.iter().any(|event| event.token() == SOCKET)),
+            Err(error) if error.kind() == ErrorKind::Interrupted => Ok(false),
+            Err(error) => Err(error),
         }
     }
 }

@@ -249,7 +249,7 @@ fn means(_socket: &std::net::UdpSocket, config: UdpConfig) -> (Calls, bool, Slab
 }
 
 /// The system's number of a socket: a file descriptor, on Windows a SOCKET.
-pub fn number(socket: &std::net::UdpSocket) -> i64 {
+fn number(socket: &std::net::UdpSocket) -> i64 {
     #[cfg(unix)]
     return std::os::fd::AsRawFd::as_raw_fd(socket).into();
     #[cfg(windows)]

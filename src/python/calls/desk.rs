@@ -1,6 +1,9 @@
-//! An endpoint's waiting calls, as Python objects: what is called, and what ends a request.
+//! An endpoint's waiting calls, as Python objects: what is called, what ends a request, and the ghosts among arguments,
+//! which are numbers on the wire and objects in the game.
 //!
-//! Promises: those of [`crate::calls::Desk`]. No lock is held while Python runs.
+//! Promises: those of [`crate::calls::Desk`]. No lock is held while Python runs. A call that only owners may make never runs
+//! for a client that doesn't own the ghost. A server's call that names a ghost the client doesn't have yet waits for
+//! it, for a bounded time and among a bounded number, on reliable channels.
 
 use super::*;
 
@@ -24,16 +27,6 @@ pub(in crate::python) struct Taken {
     pub(in crate::python) ended: Vec<(PeerHandle, DisconnectReason)>,
 }
 
-impl Taken {
-    pub(in crate::python) fn is_empty(&self) -> bool {
-        self.calls.is_empty() && self.replies.is_empty() && self.ended.is_empty()
-    }
-}
-
-holds!(Taken: calls, replies);
-holds!(Arrived: item);
-holds!(Role:);
-
 pub(in crate::python) struct Desk {
     pub(super) protocol: Py<Protocol>,
     pub(super) is_server: bool,
@@ -47,6 +40,35 @@ pub(in crate::python) struct Desk {
     pub(super) log_pace: Mutex<LogPace>,
 }
 
+/// Why a request has no value, under the names of `tickwire._requests.Outcome`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    Failed,
+    Refused,
+    Gone,
+}
+
+members!(Outcome => "tickwire._requests" "Outcome");
+
+/// The ghosts among a call's arguments, where the call runs.
+pub(super) enum Ghosts<'py> {
+    /// All ghosts are here, in the order of the parameters.
+    Here(Vec<Object<'py>>),
+    /// A ghost isn't here, or isn't the caller's.
+    Missing(Outcome),
+    /// A ghost hasn't arrived yet.
+    Awaited,
+}
+
+impl Taken {
+    pub(in crate::python) fn is_empty(&self) -> bool {
+        self.calls.is_empty() && self.replies.is_empty() && self.ended.is_empty()
+    }
+}
+
+holds!(Taken: calls, replies);
+holds!(Arrived: item);
+holds!(Role:);
 holds!(Desk: protocol, handlers, core);
 
 impl Traverse for calls::Desk<PeerHandle, Py<PyAny>> {
@@ -70,8 +92,8 @@ impl Desk {
             runs_here: kind.has_world && declared.runs_on_server() == kind.is_server,
             // Clients trust their server.
             rate: kind.is_server.then_some(declared.rate),
-            disconnects: declared.spec.disconnects,
-            waits: protocol.get().is_reliable(declared.spec.message.bind(py)),
+            disconnects: declared.disconnects,
+            waits: protocol.get().is_reliable(declared.message.bind(py)),
             timeout: declared.timeout,
         });
         Desk {
@@ -119,7 +141,7 @@ impl Desk {
         let (requests, calls) = lock(&self.core).close();
         let mut raised = FirstError::default();
         for request in requests {
-            raised.keep(py, self.fail_ended(request.bind(py), None));
+            raised.keep(request.bind(py), self.fail_ended(request.bind(py), None));
         }
         drop(calls);
         raised.result()
@@ -197,30 +219,7 @@ impl Desk {
         let request = lock(&self.core).forget_request(peer, number);
         drop(request);
     }
-}
 
-/// Whether a request has ended, or was cancelled.
-pub(super) fn is_done(request: &Object<'_>) -> bool {
-    request.getattr(intern!(request.py(), "done")).and_then(|done| done.is_truthy()).unwrap_or(true)
-}
-
-/// `tickwire._requests.Request`.
-pub(super) fn request_class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
-    static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-    CLASS.import(py, "tickwire._requests", "Request")
-}
-
-/// Why a request has no value, under the names of `tickwire._requests.Outcome`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Outcome {
-    Failed,
-    Refused,
-    Gone,
-}
-
-members!(Outcome => "tickwire._requests" "Outcome");
-
-impl Desk {
     /// Takes over a tick's calls at its end: replies and timeouts are handled at once, calls wait for the game. Returns
     /// the number of the tick.
     ///
@@ -229,19 +228,19 @@ impl Desk {
     pub(in crate::python) fn take(&self, py: Python<'_>, taken: &mut Taken, now: Instant) -> PyResult<u64> {
         let mut raised = FirstError::default();
         for (peer, role, reply) in core::mem::take(&mut taken.replies) {
-            raised.keep(py, self.answer(peer, role, reply.bind(py)));
+            raised.keep(reply.bind(py), self.answer(peer, role, reply.bind(py)));
         }
         for (peer, reason) in core::mem::take(&mut taken.ended) {
             let (requests, calls) = lock(&self.core).end_peer(peer);
             drop(calls);
             for request in requests {
-                raised.keep(py, self.fail_ended(request.bind(py), Some(reason)));
+                raised.keep(request.bind(py), self.fail_ended(request.bind(py), Some(reason)));
             }
         }
         let late = lock(&self.core).expire(now);
         for request in late.iter().map(|request| request.bind(py)).filter(|request| !is_done(request)) {
             self.counts.count(CallOutcome::TimedOut);
-            raised.keep(py, request.call_method0(intern!(py, "_time_out")));
+            raised.keep(request, request.call_method0(intern!(py, "_time_out")));
         }
         let ready = self.take_ready(py, now, &mut raised);
         let raised = raised.result();
@@ -259,7 +258,7 @@ impl Desk {
                 Ok(Ghosts::Awaited) => Awaited::Awaited,
                 Ok(_) => Awaited::Here,
                 Err(error) => {
-                    raised.keep::<()>(py, Err(error));
+                    raised.keep::<()>(message, Err(error));
                     Awaited::Failed
                 }
             };
@@ -268,19 +267,7 @@ impl Desk {
         }
         ready
     }
-}
 
-/// The ghosts among a call's arguments, where the call runs.
-pub(super) enum Ghosts<'py> {
-    /// All ghosts are here, in the order of the parameters.
-    Here(Vec<Object<'py>>),
-    /// A ghost isn't here, or isn't the caller's.
-    Missing(Outcome),
-    /// A ghost hasn't arrived yet.
-    Awaited,
-}
-
-impl Desk {
     /// The ghosts that a received call names.
     pub(super) fn find_ghosts<'py>(
         &self,
@@ -300,7 +287,7 @@ impl Desk {
             let client = self.is_server.then_some(peer);
             match self.population.named_by(py, &shared, client, parameter.class, number)? {
                 Found::Here(ghost) => {
-                    let must_own = self.is_server && declared.spec.owned && place == 0;
+                    let must_own = self.is_server && declared.owned && place == 0;
                     if must_own && self.population.live(&ghost)?.owner() != peer.number() {
                         return Ok(Ghosts::Missing(Outcome::Refused));
                     }
@@ -321,4 +308,15 @@ impl Desk {
         };
         Ok(lock(&self.core).wait(now, arrived))
     }
+}
+
+/// Whether a request has ended, or was cancelled.
+pub(super) fn is_done(request: &Object<'_>) -> bool {
+    request.getattr(intern!(request.py(), "done")).and_then(|done| done.is_truthy()).unwrap_or(true)
+}
+
+/// `tickwire._requests.Request`.
+pub(super) fn request_class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
+    static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    CLASS.import(py, "tickwire._requests", "Request")
 }

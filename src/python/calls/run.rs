@@ -54,7 +54,7 @@ impl Desk {
             Ok(pair) if self.is_server => (Some(pair.get_item(0)?), pair.get_item(1)?),
             _ => (None, item.clone()),
         };
-        let request: Option<u16> = match &declared.spec.reply {
+        let request: Option<u16> = match &declared.reply {
             Some(_) => message.getattr(intern!(py, "tickwire_request"))?.extract()?,
             None => None,
         };
@@ -85,7 +85,7 @@ impl Desk {
         self.counts.count(CallOutcome::Run);
         let result = exit::call(function.bind(py), given.0, given.1.as_ref());
         let done = result.and_then(|value| {
-            self.reply(declared.spec.reply.as_ref(), (arrived.call, arrived.peer, request), value)
+            self.reply(declared.reply.as_ref(), (arrived.call, arrived.peer, request), value)
         });
         let Err(error) = done else { return Ok(()) };
         if !error.is_instance_of::<PyException>(py) {
@@ -104,15 +104,15 @@ impl Desk {
         message: &Object<'py>,
     ) -> PyResult<(Bound<'py, PyTuple>, Option<Bound<'py, PyDict>>)> {
         let py = message.py();
-        let mut values = Vec::with_capacity(declared.spec.positional.len() + 1);
+        let mut values = Vec::with_capacity(declared.positional.len() + 1);
         values.extend(client.cloned());
-        for name in &declared.spec.positional {
+        for name in &declared.positional {
             values.push(message.getattr(name.bind(py))?);
         }
         let mut keywords = None;
-        if !declared.spec.keywords.is_empty() {
+        if !declared.keywords.is_empty() {
             let given = PyDict::new(py);
-            for name in &declared.spec.keywords {
+            for name in &declared.keywords {
                 given.set_item(name, message.getattr(name.bind(py))?)?;
             }
             keywords = Some(given);
@@ -135,7 +135,7 @@ impl Desk {
     /// The channel of a call and its replies.
     pub(super) fn channel_of(&self, py: Python<'_>, place: u16) -> PyResult<usize> {
         let protocol = self.protocol.get();
-        let number = protocol.number_of_class(self.declared(place).spec.message.bind(py).as_any())?;
+        let number = protocol.number_of_class(self.declared(place).message.bind(py).as_any())?;
         protocol.channel(None, Some(number))
     }
 

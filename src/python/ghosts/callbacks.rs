@@ -59,7 +59,7 @@ pub(in crate::python) fn call_all(py: Python<'_>, events: &[(Callback, Py<PyAny>
             let given = PyTuple::new(py, given.collect::<PyResult<Vec<_>>>()?)?;
             event.getattr(py, intern!(py, "ghost"))?.call_method1(py, name, given)
         };
-        raised.keep(py, call());
+        raised.keep(event.bind(py), call());
     }
     raised.result()
 }

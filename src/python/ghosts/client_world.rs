@@ -30,11 +30,14 @@ impl ClientWorld {
             ghost.cast::<Ghost>().is_ok_and(|ghost| self.population.live(ghost).is_ok());
     }
 
-    fn id_of(&self, ghost: &Bound<'_, Ghost>) -> PyResult<u32> {
+    fn id_of(&self, ghost: &Bound<'_, Ghost>) -> PyResult<Option<u32>> {
         let live = self.population.live(ghost)?;
         let shared = self.state.upgrade().ok_or_else(|| closed_error("client"))?;
-        let number = number_for(&mut *shared.lock()?, None, &live);
-        number.ok_or_else(|| closed_error("client"))
+        let mut state = shared.lock()?;
+        if state.is_closed() {
+            return Err(closed_error("client"));
+        }
+        Ok(number_for(&mut state, None, &live))
     }
 
     fn ghost_of<'py>(

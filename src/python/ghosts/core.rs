@@ -3,9 +3,9 @@
 
 use super::*;
 
-use crate::replication::{Classes, GhostName, Mirror, Named, Publisher, PublisherConfig};
+use crate::replication::{Classes, GhostName, Mirror, Named, Publisher, PublisherConfig, ServedWorld};
+use crate::session::Ghosts;
 use crate::session::protocol::ghost_channel;
-use crate::session::{Ghosts, ServedWorld};
 use crate::transport;
 
 /// The ghosts' half of an endpoint with this core's protocol: a server's publisher, whose visits have numbers by `seed`, or a

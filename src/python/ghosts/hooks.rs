@@ -27,7 +27,7 @@ impl World {
     }
 
     /// Calls all hooks, each by way of `clock`, which gets its name. Returns the first error after all were
-    /// called.
+    /// called; later errors go to `sys.unraisablehook`.
     pub(in crate::python) fn ask_hooks(
         &self,
         py: Python<'_>,
@@ -55,14 +55,14 @@ impl World {
             ];
             for (kind, hook, set) in kinds {
                 let Some(hook) = hook.filter(|_| !clients.is_empty()) else { continue };
-                let mut done = Ok(());
-                clock(kind, &mut || done = self.ask_masks(kind, rows, hook.bind(py), clients, set));
-                raised.keep(py, done);
+                let (hook, mut done) = (hook.bind(py), Ok(()));
+                clock(kind, &mut || done = self.ask_masks(kind, rows, hook, clients, set));
+                raised.keep(hook, done);
             }
             if let Some(hook) = priority {
-                let mut done = Ok(());
-                clock("world's priority", &mut || done = self.ask_priority(rows, hook.bind(py)));
-                raised.keep(py, done);
+                let (hook, mut done) = (hook.bind(py), Ok(()));
+                clock("world's priority", &mut || done = self.ask_priority(rows, hook));
+                raised.keep(hook, done);
             }
         }
         raised.result()
@@ -89,7 +89,7 @@ impl World {
             self.with(|state| {
                 let is_connected = state.host().is_connected(client);
                 if let Some(world) = core::world(state).filter(|_| is_connected) {
-                    set(&mut world.interests, client, rows.index, mask);
+                    set(world.interests(), client, rows.index, mask);
                 }
             })?;
         }

@@ -92,7 +92,7 @@ impl World {
         set: impl FnOnce(&mut Interests, PeerHandle),
     ) -> PyResult<bool> {
         let Some(client) = self.peer_of("client", client)? else { return Ok(false) };
-        self.with(|state| core::world(state).map(|world| set(&mut world.interests, client)))?;
+        self.with(|state| core::world(state).map(|world| set(world.interests(), client)))?;
         Ok(true)
     }
 
@@ -129,7 +129,7 @@ impl World {
         is_it: impl FnOnce(Relevancy) -> bool,
     ) -> PyResult<()> {
         let is_it =
-            |state: &mut State| core::world(state).is_some_and(|it| is_it(it.interests.rule(rows.index)));
+            |state: &mut State| core::world(state).is_some_and(|it| is_it(it.interests().rule(rows.index)));
         if self.with(is_it)? {
             return Ok(());
         }

@@ -322,7 +322,7 @@ impl World {
     ) -> PyResult<u32> {
         let mut former = None;
         let row = self.with(|state| {
-            let row = core::world(state)?.spawn(rows.index, owner.map(|owner| owner.get().core))?;
+            let row = core::publisher(state)?.spawn(rows.index, owner.map(|owner| owner.get().core)).ok()?;
             rows.begin(row, values);
             for (property, body) in rows.cells.bodies_of(row) {
                 core::set_value(state, rows.index, row, property, &body);

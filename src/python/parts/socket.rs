@@ -1,5 +1,6 @@
 //! A UDP socket by itself.
 
+use std::io;
 use std::net::SocketAddr;
 
 use crate::python::prelude::*;
@@ -36,6 +37,8 @@ pub(crate) struct Socket {
 struct SocketState {
     /// None once closed.
     socket: Option<UdpSocket>,
+    /// What the last wait used, for the next one. Taken by a thread that waits.
+    poller: Option<Poller>,
     /// The closed socket's counters.
     counted: UdpCounters,
 }
@@ -58,7 +61,11 @@ impl Socket {
             send_buffer: socket.send_buffer(),
             receive_buffer: socket.receive_buffer(),
             max_datagram: config.max_datagram,
-            state: Mutex::new(SocketState { socket: Some(socket), counted: UdpCounters::default() }),
+            state: Mutex::new(SocketState {
+                socket: Some(socket),
+                poller: None,
+                counted: UdpCounters::default(),
+            }),
         })
     }
 
@@ -131,21 +138,14 @@ impl Socket {
     }
 
     fn wait(&self, py: Python<'_>, #[seconds(MAX_WAIT)] timeout: Duration) -> PyResult<bool> {
-        // A duplicated handle: another thread may close the socket, and its number be reused for another file.
-        let poller = self.with(|socket| Poller::new(socket.handle()?))?;
+        let poller = self.poller()?;
         let mut poller = poller.map_err(|error| os_error(py, &error, self.address.0))?;
-        let deadline = std::time::Instant::now() + timeout;
-        loop {
-            let left = deadline.saturating_duration_since(std::time::Instant::now());
-            let is_ready = py.detach(|| poller.wait(left.min(WAIT_SLICE)));
-            py.check_signals()?;
-            if self.closed() {
-                return Err(closed());
-            }
-            if is_ready || left.is_zero() {
-                return Ok(is_ready);
-            }
+        let waited = self.wait_with(py, &mut poller, timeout);
+        let mut state = lock(&self.state);
+        if state.socket.is_some() {
+            state.poller = Some(poller);
         }
+        waited
     }
 
     methods! {
@@ -156,6 +156,8 @@ impl Socket {
         let mut state = lock(&self.state);
         if let Some(socket) = state.socket.take() {
             state.counted = socket.counters();
+            // Its handle would keep the port.
+            state.poller = None;
         }
     }
 
@@ -171,6 +173,31 @@ impl Socket {
     /// Uses the socket, unless it is closed. No Python code runs meanwhile.
     fn with<T>(&self, operation: impl FnOnce(&mut UdpSocket) -> T) -> PyResult<T> {
         lock(&self.state).socket.as_mut().map(operation).ok_or_else(closed)
+    }
+
+    /// The last wait's poller, or a new one if there was none or another thread waits with it.
+    fn poller(&self) -> PyResult<io::Result<Poller>> {
+        let mut state = lock(&self.state);
+        let kept = state.poller.take();
+        let socket = state.socket.as_ref().ok_or_else(closed)?;
+        // A duplicated handle: another thread may close the socket, and its number be reused for another file.
+        Ok(kept.map_or_else(|| Poller::new(socket.handle()?), Ok))
+    }
+
+    fn wait_with(&self, py: Python<'_>, poller: &mut Poller, timeout: Duration) -> PyResult<bool> {
+        let deadline = std::time::Instant::now() + timeout;
+        loop {
+            let left = deadline.saturating_duration_since(std::time::Instant::now());
+            let waited = py.detach(|| poller.wait(left.min(WAIT_SLICE)));
+            py.check_signals()?;
+            if self.closed() {
+                return Err(closed());
+            }
+            let is_ready = waited.map_err(|error| os_error(py, &error, self.address.0))?;
+            if is_ready || left.is_zero() {
+                return Ok(is_ready);
+            }
+        }
     }
 
     fn check(&self, to: SocketAddr, data: &Bound<'_, PyBytes>) -> PyResult<()> {

@@ -4,7 +4,6 @@ use crate::python::prelude::*;
 
 use crate::mesh::LeaveReason;
 use crate::python::events::hash;
-use crate::rendezvous::{PathKind, member_of};
 use crate::session::client_id;
 
 #[pyclass(frozen, module = "tickwire.peers")]
@@ -111,11 +110,6 @@ pub(crate) struct GameEnded {
     pub(super) reason: LeaveReason,
 }
 
-/// The numbers of the players in a mask.
-pub(in crate::python) fn numbers_of(py: Python<'_>, mask: u16) -> PyResult<Bound<'_, PyTuple>> {
-    PyTuple::new(py, (0..16_u8).filter(|player| mask >> player & 1 == 1).collect::<Vec<_>>())
-}
-
 #[record(module = "tickwire.peers")]
 #[derive(Debug)]
 pub(crate) struct PlayerPath {
@@ -123,12 +117,7 @@ pub(crate) struct PlayerPath {
     pub(super) through: Option<Py<Player>>,
 }
 
-/// How the peer at this address is reached, and the number of the player who carries.
-pub(super) fn path_of(driver: &mut Driver, address: SocketAddr) -> (PathKind, Option<u8>) {
-    if let Some((player, joined)) = member_of(address) {
-        let through = driver.member_relay().and_then(|relay| relay.through(player, joined));
-        return (PathKind::Relayed, through);
-    }
-    let found = driver.rendezvous().and_then(|client| client.kind_of(address));
-    (found.unwrap_or(PathKind::Direct), None)
+/// The numbers of the players in a mask.
+pub(in crate::python) fn numbers_of(py: Python<'_>, mask: u16) -> PyResult<Bound<'_, PyTuple>> {
+    PyTuple::new(py, (0..16_u8).filter(|player| mask >> player & 1 == 1).collect::<Vec<_>>())
 }

@@ -3,7 +3,7 @@
 use crate::python::prelude::*;
 
 use crate::python::ghosts::made_classes;
-use crate::python::reconnect::Seat;
+use crate::python::reconnect::SeatSlot;
 use crate::python::settings::{Debugging, Tuning};
 
 /// The settings of the servers and of the client.
@@ -13,7 +13,7 @@ const SETTINGS: [&str; 3] = ["tuning", "debugging", "transfers"];
 pub(super) struct HostedGame {
     pub(super) client: Py<Client>,
     /// Where the client finds the token for another host's server.
-    pub(super) seat: Seat,
+    pub(super) seat: SeatSlot,
     pub(super) settings: Py<PyDict>,
     /// The server that this peer runs.
     pub(super) serving: Mutex<Option<Py<Server>>>,
@@ -76,7 +76,7 @@ impl HostedGame {
         peer: &Endpoint,
         (settings, made): HostedSettings<'py>,
     ) -> PyResult<Self> {
-        let seat = Seat::default();
+        let seat = SeatSlot::default();
         let given = Given::new(py, "Peer", Some(settings.clone()))?;
         let client = Client::hosted(py, peer.protocol.clone_ref(py), (given, made), (peer, seat.clone()))?;
         Ok(HostedGame {

@@ -28,7 +28,7 @@ impl Peer {
         }
         let Standing { serves, end, seat } = self.part(|part, _| part.take_standing())?;
         if let Some(seat) = seat {
-            *lock(&game.seat) = Some(seat);
+            seat.place(&mut lock(&game.seat));
         }
         if !serves {
             game.stop(py)?;

@@ -9,7 +9,6 @@ use crate::python::inbox::EVENTS;
 use crate::python::prelude::*;
 
 pub(super) use self::events::numbers_of;
-use self::events::path_of;
 pub(crate) use self::events::{
     GameEnded, HostChanged, MasterChanged, Player, PlayerJoined, PlayerLeft, PlayerPath, Started,
 };
@@ -19,6 +18,7 @@ use super::kind::PEER;
 use super::rendezvous::{self, Rendezvous};
 use crate::driver::files;
 use crate::mesh::{Happening, LeaveReason, MAX_PLAYERS, Phase, Start};
+use crate::rendezvous::{PathKind, member_of};
 use crate::session::{Carried, Opening, PeerPart};
 use crate::transport::chunks::ChunkEvent;
 
@@ -431,4 +431,14 @@ impl Peer {
             }
         }
     }
+}
+
+/// How the peer at this address is reached, and the number of the player who carries.
+fn path_of(driver: &mut Driver, address: SocketAddr) -> (PathKind, Option<u8>) {
+    if let Some((player, joined)) = member_of(address) {
+        let through = driver.member_relay().and_then(|relay| relay.through(player, joined));
+        return (PathKind::Relayed, through);
+    }
+    let found = driver.rendezvous().and_then(|client| client.kind_of(address));
+    (found.unwrap_or(PathKind::Direct), None)
 }

@@ -177,7 +177,9 @@ impl Rollback {
         let mut guard = lock(&this.inner);
         let Inner { queue, now: of_frame, .. } = &mut *guard;
         let begun = now.and_then(|now| {
-            let Some(requests) = queue.begin()? else { return Ok(()) };
+            let Some(requests) = queue.begin(|request| !matches!(request, Request::Advance(_)))? else {
+                return Ok(());
+            };
             *of_frame = now;
             let bits = writer.bit_len();
             let input = GameInput { bytes: writer.as_bytes(), bits };

@@ -178,11 +178,15 @@ impl StateArrays {
 pub(crate) fn state_sum(name: Option<&str>, value: &Object<'_>) -> PyResult<u32> {
     let sum = |kind, bytes: &[u8]| hash(hash(kind, name.unwrap_or_default().as_bytes()), bytes);
     let shown = || name.map_or_else(|| "checksum".into(), |name| format!("checksum[{name:?}]"));
-    let is_text = value.is_instance_of::<PyString>();
-    if is_text || value.is_instance_of::<PyInt>() {
-        let text = value.str()?;
+    if let Ok(text) = value.cast::<PyString>() {
         let text = text.to_str().map_err(|error| wrong(&shown(), value, "text", error))?;
-        return Ok(sum(if is_text { 4 } else { 1 }, text.as_bytes()));
+        return Ok(sum(4, text.as_bytes()));
+    }
+    if value.is_instance_of::<PyInt>() {
+        // In hex, because Python refuses to write large ints in decimal.
+        let digits =
+            value.py().get_type::<PyInt>().call_method1(intern!(value.py(), "__format__"), (value, "x"))?;
+        return Ok(sum(1, digits.cast::<PyString>()?.to_str()?.as_bytes()));
     }
     if let Ok(number) = value.cast::<PyFloat>() {
         return Ok(sum(2, &number.value().to_bits().to_le_bytes()));

@@ -91,7 +91,8 @@ impl SyncTest {
         }
         let mut guard = lock(&this.inner);
         let Inner { test, queue } = &mut *guard;
-        if let Some(steps) = queue.begin()? {
+        let is_repeatable = |step: &ReplayStep| matches!(step, ReplayStep::Save(_) | ReplayStep::Load(_));
+        if let Some(steps) = queue.begin(is_repeatable)? {
             for (player, (bits, bytes)) in encoded.iter().enumerate() {
                 test.give(player, GameInput { bytes, bits: *bits });
             }

@@ -59,7 +59,7 @@ impl Server {
     ) -> PyResult<Vec<Py<ClientHandle>>> {
         let declared = self.endpoint.outgoing(call)?;
         declared.check_for_all()?;
-        let object = declared.spec.message.bind(py).call(args, kwargs)?;
+        let object = declared.message.bind(py).call(args, kwargs)?;
         let ghosts = self.endpoint.ghost_arguments(declared, &object)?;
         if ghosts.is_empty() {
             let (message, channel) = self.endpoint.call_message(&object)?;

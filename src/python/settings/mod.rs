@@ -20,6 +20,12 @@ use crate::transport::ack_endpoint::AckEndpointConfig;
 use crate::transport::chunks::MAX_CHUNK_BYTES;
 use crate::transport::{CongestionConfig, ConnectionConfig};
 
+/// The default limit of a file, 1 GiB: larger than games send, smaller than any disk.
+const FILE_LIMIT: u64 = 1 << 30;
+
+/// How many files of the largest size a directory takes by default.
+const FILES: u64 = 8;
+
 /// The keyword arguments of a call.
 pub(super) struct Given<'py> {
     function: &'static str,
@@ -67,22 +73,6 @@ impl<'py> Given<'py> {
         }
         Err(PyTypeError::new_err(sentence))
     }
-}
-
-/// Makes an object of settings anew with some of its fields changed.
-pub(super) fn replaced<'py>(
-    settings: &Object<'py>,
-    fields: &[&str],
-    changes: Option<&Bound<'py, PyDict>>,
-) -> PyResult<Object<'py>> {
-    let all = PyDict::new(settings.py());
-    for field in fields {
-        all.set_item(field, settings.getattr(*field)?)?;
-    }
-    if let Some(changes) = changes {
-        all.update(changes.as_mapping())?;
-    }
-    settings.get_type().call((), Some(&all))
 }
 
 /// The settings of an endpoint: a server, a client or a peer.
@@ -177,16 +167,6 @@ impl<'py> Settings<'py> {
     }
 }
 
-/// Refuses a thread on a simulated network.
-fn check_network(is_threaded: bool, network: Option<&VirtualNetwork>) -> PyResult<()> {
-    if is_threaded && network.is_some() {
-        return Err(value_error(
-            "driver must be 'polled' on a simulated network, because a thread doesn't run in virtual time",
-        ));
-    }
-    Ok(())
-}
-
 #[record(checked, module = "tickwire")]
 #[derive(Debug)]
 pub(crate) struct Tuning {
@@ -270,12 +250,6 @@ impl Debugging {
     }
 }
 
-/// The default limit of a file, 1 GiB: larger than games send, smaller than any disk.
-const FILE_LIMIT: u64 = 1 << 30;
-
-/// How many files of the largest size a directory takes by default.
-const FILES: u64 = 8;
-
 #[record(checked, module = "tickwire.transfer")]
 #[derive(Debug)]
 pub(crate) struct Transfers {
@@ -352,4 +326,30 @@ impl Congestion {
         let CongestionConfig { min_bytes_per_second, max_bytes_per_second, .. } = &self.0;
         format!("<Congestion: {min_bytes_per_second} to {max_bytes_per_second} bytes/s>")
     }
+}
+
+/// Makes an object of settings anew with some of its fields changed.
+pub(super) fn replaced<'py>(
+    settings: &Object<'py>,
+    fields: &[&str],
+    changes: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Object<'py>> {
+    let all = PyDict::new(settings.py());
+    for field in fields {
+        all.set_item(field, settings.getattr(*field)?)?;
+    }
+    if let Some(changes) = changes {
+        all.update(changes.as_mapping())?;
+    }
+    settings.get_type().call((), Some(&all))
+}
+
+/// Refuses a thread on a simulated network.
+fn check_network(is_threaded: bool, network: Option<&VirtualNetwork>) -> PyResult<()> {
+    if is_threaded && network.is_some() {
+        return Err(value_error(
+            "driver must be 'polled' on a simulated network, because a thread doesn't run in virtual time",
+        ));
+    }
+    Ok(())
 }

@@ -78,7 +78,7 @@ impl Mirror {
     /// How it breaks the protocol.
     pub fn handle_packet(&mut self, time: PacketTime, reader: BitReader<'_>) -> Result<(), Violation> {
         if self.read_payload(reader)? {
-            self.received.push(time, self.last);
+            self.received.push(time, self.last, true);
         }
         Ok(())
     }
@@ -90,11 +90,17 @@ impl Mirror {
             return;
         }
         if self.received.may_server_wait(time) {
-            self.received.note_waiting(time.at);
-        } else if let Some(tick) = nearest(low, self.tick) {
-            self.tick = self.tick.max(tick);
-            self.received.push(time, tick);
+            return;
         }
+        if let Some(tick) = nearest(low, self.tick) {
+            self.tick = self.tick.max(tick);
+            self.received.push(time, tick, false);
+        }
+    }
+
+    /// Whether the server may wait for acks, so ghosts may have changed since the newest tick.
+    pub fn may_server_wait(&mut self, time: PacketTime) -> bool {
+        self.received.may_server_wait(time)
     }
 
     /// The sequence number of the newest packet that had a tick.

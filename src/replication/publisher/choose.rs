@@ -1,5 +1,5 @@
 //! In which order a client's due ghosts go out in a tick that may have no room for all: destroys, what the client must know (its
-//! creates first) in a share of the budget, then by priority.
+//! creates first) in a share of the budget, then the rest and copies of destroys in flight by priority.
 //!
 //! A ghost's priority is the ticks since it was sent last (or since the client was to have it), by the weight of its row and how near it is. It is
 //! told apart in steps of an eighth: the highest steps go, and of the step that has no room for all, the lowest ids. Who
@@ -82,6 +82,8 @@ impl Chooser {
             for (id, row, age, state) in scope.each_due(tick) {
                 let of = || step(age, urgency.weight(row));
                 let at = match state {
+                    // The row may be another object's by now.
+                    GhostState::Destroying if scope.is_destroy_repeated(id) => step(age, 1.0),
                     GhostState::Destroying => DESTROYS,
                     GhostState::Creating if urgency.is_must(row) => of() + 2 * STEPS,
                     GhostState::Live if urgency.is_must(row) => of() + STEPS,

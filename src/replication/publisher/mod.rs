@@ -66,6 +66,8 @@ pub struct Publisher {
     owners: Box<[Vec<Option<PeerHandle>>]>,
     /// Class and row of objects whose owners left, until they are taken.
     orphans: BTreeSet<(usize, u32)>,
+    /// The objects that spawned since they were last taken, by class and row.
+    newcomers: BTreeSet<(usize, u32)>,
     /// By class and row of objects whose owners left: the client ids of these.
     waiting: BTreeMap<(usize, u32), u64>,
     /// Clients that left, the longest gone first.
@@ -102,6 +104,7 @@ impl Publisher {
             must: classes.iter().map(|_| Vec::new()).collect(),
             owners: classes.iter().map(|_| Vec::new()).collect(),
             orphans: BTreeSet::new(),
+            newcomers: BTreeSet::new(),
             waiting: BTreeMap::new(),
             memories: VecDeque::new(),
             most_remembered: 0,
@@ -169,6 +172,11 @@ impl Publisher {
         core::mem::take(&mut self.orphans).into_iter()
     }
 
+    /// The class and row of each object that spawned since the last call. It may be gone by now.
+    pub(super) fn take_newcomers(&mut self) -> BTreeSet<(usize, u32)> {
+        core::mem::take(&mut self.newcomers)
+    }
+
     pub fn peers(&self) -> impl Iterator<Item = PeerHandle> {
         self.peers.iter().flatten().map(|peer| peer.handle)
     }
@@ -195,6 +203,7 @@ impl Publisher {
             owners.resize(row as usize + 1, None);
         }
         self.replace_owner(class, row, owner);
+        self.newcomers.insert((class, row));
         // These were set for the row's former object.
         if let Some(weight) = self.weights[class].get_mut(row as usize) {
             *weight = 1.0;

@@ -7,7 +7,7 @@ use super::super::packet::{Continued, Visit};
 use super::averages::Averages;
 use super::choose::Chosen;
 use super::named::{Names, PeerModels, TickSamples};
-use super::scope::{CarriedGhost, Scope};
+use super::scope::{CarriedGhost, CarriedOp, Scope};
 use super::urgency::Sight;
 use crate::endpoint::PeerHandle;
 
@@ -20,6 +20,9 @@ const REMIND_INTERVAL: u32 = 1 << 8;
 
 /// How long to wait for the ack of a packet with the visit before it is repeated, if nothing else is due.
 const VISIT_INTERVAL: u32 = 1 << 3;
+
+/// A client loses packets for this many ticks after a loss is known.
+const LOSSY_TICKS: u32 = 1 << 10;
 
 /// A packet in flight.
 #[derive(Clone, Copy, Debug)]
@@ -60,6 +63,8 @@ pub(super) struct Peer {
     /// The newest tick that the client is known to have, and the last packet's; 0 before the first.
     acked: u32,
     sent: u32,
+    /// The tick in which the last loss was known, or 0.
+    lost_at: u32,
     in_flight: VecDeque<SentPacket>,
     carried: VecDeque<CarriedGhost>,
     /// The records of the packet being written.
@@ -99,6 +104,7 @@ impl Peer {
             next_record: 0,
             acked: 0,
             sent: 0,
+            lost_at: 0,
             in_flight: VecDeque::new(),
             carried: VecDeque::new(),
             writing: Vec::new(),
@@ -163,6 +169,11 @@ impl Peer {
         // A packet has at most as many records as bits.
         let (count, coded) = (self.writing.len() as u32, self.models.track_sent(tick));
         self.in_flight.push_back(SentPacket { record, tick, count, coded });
+        if self.lost_at > 0 && tick - self.lost_at < LOSSY_TICKS {
+            for carried in self.writing.iter().filter(|carried| carried.op == CarriedOp::Destroy) {
+                self.scopes[usize::from(carried.class)].repeat_destroy(carried.id.into());
+            }
+        }
         self.carried.extend(&self.writing);
         self.writing.clear();
         record
@@ -188,7 +199,7 @@ impl Peer {
                 // Every packet up to now had the visit.
                 self.knows_visit = true;
             } else {
-                self.scopes.iter_mut().for_each(|scope| scope.note_loss(tick));
+                self.lost_at = tick;
             }
             let (first, second) = self.carried.as_slices();
             let first = &first[..count.min(first.len())];

@@ -145,6 +145,34 @@ fn a_short_budget_takes_turns_by_age_and_weight() {
 }
 
 #[test]
+fn only_the_first_destroy_and_one_after_a_loss_go_before_all_else() {
+    let mut publisher = publisher(9);
+    for _ in 0..3 {
+        let row = publisher.spawn(0, None).unwrap();
+        publisher.enter(ONE, 0, row);
+    }
+    for (value, arrives) in [(1, true), (2, false), (3, true)] {
+        tick(&mut publisher, &[value; 3]);
+        let record = packets(&mut publisher, ONE, 9000)[0].0;
+        publisher.handle_notification(ONE, record, arrives);
+    }
+    publisher.despawn(0, 0);
+    let mut last = 0;
+    // There is room for one record a tick.
+    let destroys = [4, 5, 6, 7, 8, 9].map(|value| {
+        if value == 9 {
+            publisher.handle_notification(ONE, last, false);
+        }
+        tick(&mut publisher, &[0, value, value]);
+        publisher.choose(ONE, 1);
+        let before = publisher.costs().classes[0].destroys;
+        last = packets(&mut publisher, ONE, 9000)[0].0;
+        publisher.costs().classes[0].destroys > before
+    });
+    assert_eq!(destroys, [true, false, false, true, false, true], "the copy waited for its turn");
+}
+
+#[test]
 fn a_client_that_is_gone_takes_its_property_and_its_packets_along() {
     let mut publisher = publisher(9);
     let row = publisher.spawn(0, Some(ONE)).unwrap();

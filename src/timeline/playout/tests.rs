@@ -1,4 +1,5 @@
 use super::*;
+use crate::replication::{ACKED_AFTER, LONG_LOSS, MAX_IN_FLIGHT};
 use crate::rng::Rng;
 
 const STEP: u64 = 1_000_000_000 / 60;
@@ -257,7 +258,13 @@ fn a_pause_of_the_client_spoils_no_measurement() {
     }
 }
 
-/// A pause of the client, in ticks. The server stands still too, or sends nothing after 33 ticks until it has an ack.
+/// The configuration of a client whose server waits for acks, as it has with ghosts.
+fn with_waits() -> PlayoutConfig {
+    PlayoutConfig { long_stall: LONG_LOSS.into(), acked_after: ACKED_AFTER, ..PlayoutConfig::default() }
+}
+
+/// A pause of the client, in ticks. The server stands still too, or sends nothing with [`MAX_IN_FLIGHT`] ticks in flight until it
+/// has an ack.
 fn play_pause(pause: u64, stands_too: bool, config: PlayoutConfig) -> (Vec<f64>, Playout) {
     let (mut playout, mut behind, mut next) = (Playout::new(config), Vec::new(), 0);
     let (begins, ends) = (400, 400 + pause);
@@ -265,7 +272,7 @@ fn play_pause(pause: u64, stands_too: bool, config: PlayoutConfig) -> (Vec<f64>,
         let now = Instant::from_nanos(frame * STEP);
         let made = if stands_too && frame >= ends { frame - pause } else { frame };
         for tick in next..=made {
-            let waits = (begins + 33..ends + 6).contains(&tick);
+            let waits = (begins + 1 + u64::from(MAX_IN_FLIGHT)..ends + 6).contains(&tick);
             if stands_too || !waits {
                 playout.handle_arrival(tick as u32, now, 0);
             }
@@ -283,29 +290,31 @@ fn play_pause(pause: u64, stands_too: bool, config: PlayoutConfig) -> (Vec<f64>,
 
 #[test]
 fn a_pause_in_which_the_server_waits_for_acks_changes_no_schedule() {
-    for pause in (12..=300).step_by(3) {
-        let (behind, playout) = play_pause(pause, false, PlayoutConfig::default());
-        assert!(behind[120..].iter().all(|ticks| *ticks <= 2.5), "{pause}: {behind:?}");
-        assert!(playout.wanted_delay() < 0.03, "{pause}: {} s", playout.wanted_delay());
+    for config in [PlayoutConfig::default(), with_waits()] {
+        for pause in (12..=300).step_by(3) {
+            let (behind, playout) = play_pause(pause, false, config);
+            assert!(behind[120..].iter().all(|ticks| *ticks <= 2.5), "{pause}: {behind:?}");
+            assert!(playout.wanted_delay() < 0.03, "{pause}: {} s", playout.wanted_delay());
+        }
     }
 }
 
 #[test]
 fn the_ticks_for_which_the_server_waited_are_caught_up_with_in_a_second() {
-    let acked_after = Duration::from_millis(500);
     for pause in 28..=36 {
-        let config = PlayoutConfig { long_stall: 16, acked_after, ..PlayoutConfig::default() };
-        let (behind, _) = play_pause(pause, false, config);
+        let (behind, _) = play_pause(pause, false, with_waits());
         assert!(behind[72..].iter().all(|ticks| *ticks <= 2.5), "{pause}: {behind:?}");
     }
 }
 
 #[test]
 fn a_pause_of_client_and_server_together_leaves_no_delay() {
-    for pause in (12..=300).step_by(3) {
-        let (behind, playout) = play_pause(pause, true, PlayoutConfig::default());
-        assert!(behind.iter().all(|ticks| (0.0..=2.5).contains(ticks)), "{pause}: {behind:?}");
-        assert!(playout.wanted_delay() < 0.03, "{pause}: {} s", playout.wanted_delay());
+    for config in [PlayoutConfig::default(), with_waits()] {
+        for pause in (12..=300).step_by(3) {
+            let (behind, playout) = play_pause(pause, true, config);
+            assert!(behind.iter().all(|ticks| (0.0..=2.5).contains(ticks)), "{pause}: {behind:?}");
+            assert!(playout.wanted_delay() < 0.03, "{pause}: {} s", playout.wanted_delay());
+        }
     }
 }
 

@@ -36,6 +36,8 @@ pub(super) struct Ledger {
     pub(super) newest_at: Option<Instant>,
     /// When the peer last acked a packet.
     pub(super) acked_at: Instant,
+    /// When the newest packet that the peer acked was sent.
+    pub(super) acked_sent_at: Instant,
     /// When the first packet went out after the last ack.
     unanswered_since: Option<Instant>,
 }
@@ -57,6 +59,7 @@ impl Ledger {
             skips: skip_seed.map(Skips::new),
             newest_at: None,
             acked_at: Instant::ZERO,
+            acked_sent_at: Instant::ZERO,
             unanswered_since: None,
         })
     }
@@ -101,10 +104,11 @@ impl Ledger {
         }
     }
 
-    /// The peer acked packets.
-    pub(super) fn note_acked(&mut self, now: Instant) {
+    /// The peer acked packets, the newest of which was sent at this time.
+    pub(super) fn note_acked(&mut self, now: Instant, sent_at: Instant) {
         self.unanswered_since = None;
         self.acked_at = now;
+        self.acked_sent_at = self.acked_sent_at.max(sent_at);
     }
 
     /// A packet went out, with the delay of the newest arrival.
@@ -153,7 +157,9 @@ mod tests {
         send(&mut ledger, at(9_000));
         send(&mut ledger, at(9_900));
         assert!(!ledger.is_unanswered(at(10_000)) && ledger.is_unanswered(at(10_001)));
-        ledger.note_acked(at(10_001));
+        ledger.note_acked(at(10_001), at(9_900));
         assert!(!ledger.is_unanswered(at(20_000)));
+        ledger.note_acked(at(20_000), at(9_000));
+        assert_eq!(ledger.acked_sent_at, at(9_900), "a late ack of an older packet changes nothing");
     }
 }

@@ -364,6 +364,11 @@ impl Connection {
         self.parts.ledger.endpoint.acks().is_missing(sequence)
     }
 
+    /// When the newest packet that the peer acked was sent. The peer has our acks of all packets that had arrived by then.
+    pub fn acked_sent_at(&self) -> Instant {
+        self.parts.ledger.acked_sent_at
+    }
+
     /// How the packets fare.
     pub fn stats(&self) -> Stats {
         self.parts.ledger.endpoint.stats()

@@ -18,8 +18,8 @@ impl Conversation {
         // Header and ranges have them newest first.
         acked.reverse();
         stamps.clear();
-        if !acked.is_empty() {
-            self.ledger.note_acked(now);
+        if let Some(sent_at) = acked.iter().map(|acked| acked.sent_at).max() {
+            self.ledger.note_acked(now, sent_at);
         }
         for acked in acked.drain(..) {
             let Some(sent) = self.ledger.endpoint.acks_mut().note_mut(acked.sequence) else { continue };

@@ -36,8 +36,8 @@ pub(crate) use reliable_receiver::CreditMark;
 pub(crate) use resend::ResendTimer;
 pub(crate) use streams::Streams;
 
-use reliable_receiver::Receiver;
-use reliable_sender::Sender;
+use reliable_receiver::ReliableReceiver;
+use reliable_sender::ReliableSender;
 use unreliable::Unreliable;
 
 use core::time::Duration;
@@ -143,13 +143,15 @@ pub(crate) trait Sending {
         let marks = first..first + u64::from(count);
         marks.filter_map(|mark| self.handle_ack(now, mark)).for_each(delivered);
     }
+
     /// A packet with the message of this mark is lost. It may yet be acked.
     fn handle_lost(&mut self, mark: u64) -> Option<u32>;
 
     /// The connection is over: drops all messages and reports those still open.
     fn abandon_all(&mut self, lost: &mut dyn FnMut(u32));
 
-    /// Counts since the beginning.
+    /// Counts since the beginning. A reliable channel's `received` and `duplicates` are its receiver's:
+    /// [`Streams::stats`] adds them.
     fn stats(&self) -> ChannelStats;
 }
 
@@ -178,8 +180,8 @@ pub(crate) trait Receiving {
 #[derive(Debug)]
 enum Stream {
     Reliable {
-        sender: Sender,
-        receiver: Receiver,
+        sender: ReliableSender,
+        receiver: ReliableReceiver,
     },
     Unreliable(Unreliable),
     Redundant(redundant::Redundant),
@@ -210,8 +212,8 @@ impl Stream {
             ChannelKind::Reliable { ordered, receive_window, receive_bytes, resend } => {
                 let window =
                     reliable_receiver::Window { messages: receive_window, bytes: receive_bytes, credit };
-                let sender = Sender::new(send_queue, window, resend);
-                Stream::Reliable { sender, receiver: Receiver::new(ordered, window) }
+                let sender = ReliableSender::new(send_queue, window, resend);
+                Stream::Reliable { sender, receiver: ReliableReceiver::new(ordered, window) }
             }
             ChannelKind::Unreliable { receive_queue } | ChannelKind::Payload { receive_queue } => {
                 Stream::Unreliable(Unreliable::new(send_queue, receive_queue, false))
@@ -247,15 +249,15 @@ impl Stream {
         self.receiving().map_or(0, Receiving::received_memory)
     }
 
-    fn sender_mut(&mut self) -> Option<&mut Sender> {
+    fn sender_mut(&mut self) -> Option<&mut ReliableSender> {
         if let Stream::Reliable { sender, .. } = self { Some(sender) } else { None }
     }
 
-    fn receiver(&self) -> Option<&Receiver> {
+    fn receiver(&self) -> Option<&ReliableReceiver> {
         if let Stream::Reliable { receiver, .. } = self { Some(receiver) } else { None }
     }
 
-    fn receiver_mut(&mut self) -> Option<&mut Receiver> {
+    fn receiver_mut(&mut self) -> Option<&mut ReliableReceiver> {
         if let Stream::Reliable { receiver, .. } = self { Some(receiver) } else { None }
     }
 

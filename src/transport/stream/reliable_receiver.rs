@@ -22,7 +22,7 @@ use crate::transport::protocol::YojimboChannel;
 
 /// Messages received and not yet taken.
 #[derive(Debug)]
-pub(crate) struct Receiver {
+pub(crate) struct ReliableReceiver {
     ordered: bool,
     window: usize,
     window_bytes: usize,
@@ -79,7 +79,7 @@ pub(super) struct Window {
 /// is told only the id, so it can't know about messages read after a gap.
 #[derive(Debug, Default)]
 struct Credit {
-    /// The bytes of all messages before [`Receiver::unread`].
+    /// The bytes of all messages before [`ReliableReceiver::unread`].
     unread_at: u64,
     known: u64,
     known_at: u64,
@@ -100,9 +100,9 @@ impl CreditMark {
     }
 }
 
-impl Receiver {
+impl ReliableReceiver {
     pub(super) fn new(ordered: bool, window: Window) -> Self {
-        Receiver {
+        ReliableReceiver {
             ordered,
             window: window.messages,
             window_bytes: window.bytes,
@@ -427,7 +427,7 @@ impl Receiver {
     }
 }
 
-impl Receiving for Receiver {
+impl Receiving for ReliableReceiver {
     fn handle(
         &mut self,
         prefix: Prefix,

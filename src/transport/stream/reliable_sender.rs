@@ -32,7 +32,7 @@ const MAX_MISFITS: usize = 16;
 
 /// Messages sent and not acked, oldest first, and the room in the receiver's window.
 #[derive(Debug)]
-pub(crate) struct Sender {
+pub(crate) struct ReliableSender {
     capacity: usize,
     window: usize,
     window_bytes: usize,
@@ -72,25 +72,30 @@ struct Filling<'a> {
     bits_left: usize,
     used: usize,
     selected: &'a mut Vec<Selected>,
-    stats: ChannelStats,
 }
 
 impl Filling<'_> {
     /// Adds the fragments that are due and fit.
-    fn add_fragments(&mut self, mark: u64, outgoing: &mut Outgoing, resend: Resend) {
+    fn add_fragments(
+        &mut self,
+        mark: u64,
+        outgoing: &mut Outgoing,
+        resend: Resend,
+        stats: &mut ChannelStats,
+    ) {
         let (context, cost) = (self.context, self.cost);
         while let Some((index, bits)) =
             outgoing.next_fragment(context, cost, resend, self.bits_left.saturating_sub(self.used))
         {
             self.used += bits;
-            self.selected.extend(outgoing.track_fragment(mark, index, context.now, cost, &mut self.stats));
+            self.selected.extend(outgoing.track_fragment(mark, index, context.now, cost, stats));
         }
     }
 }
 
-impl Sender {
+impl ReliableSender {
     pub(super) fn new(capacity: usize, window: Window, resend: Resend) -> Self {
-        Sender {
+        ReliableSender {
             capacity,
             window: window.messages,
             window_bytes: if window.credit { window.bytes } else { usize::MAX },
@@ -114,11 +119,12 @@ impl Sender {
         let (mut misfits, mut previous, mut owing) = (0, None, self.owing);
         // The messages at the beginning that go: at this moment they are not due again.
         let (mut gone, mut gone_bytes, mut all_gone) = (0, 0, true);
-        for (mark, outgoing) in self.sendable(context.now) {
+        let (sendable, stats) = self.sendable(context.now);
+        for (mark, outgoing) in sendable {
             if outgoing.is_cut(cost) {
                 all_gone = false;
                 // Small later messages may fit where this one doesn't.
-                filling.add_fragments(mark, outgoing, resend);
+                filling.add_fragments(mark, outgoing, resend, stats);
                 continue;
             }
             let due = outgoing.due(context, resend, early);
@@ -141,7 +147,7 @@ impl Sender {
             }
             filling.used += bits;
             previous = Some(id);
-            filling.stats.count_sent(message, outgoing.copies.sent() > 0);
+            stats.count_sent(message, outgoing.copies.sent() > 0);
             let message = message.clone();
             filling.selected.push(Selected { prefix: Prefix::Id(id), message, mark, fragment: None });
             owing -= usize::from(outgoing.owes());
@@ -163,18 +169,20 @@ impl Sender {
     }
 
     /// The messages, acked ones among them, that the receiver surely has room for, by their marks; without those at the
-    /// beginning that have nothing to send at this moment.
-    fn sendable(&mut self, now: Instant) -> impl Iterator<Item = (u64, &mut Outgoing)> {
+    /// beginning that have nothing to send at this moment. With the stats, to count those that are sent.
+    fn sendable(&mut self, now: Instant) -> (impl Iterator<Item = (u64, &mut Outgoing)>, &mut ChannelStats) {
         if self.scan.at != Some(now) {
             self.scan = Scan { at: Some(now), messages: 0, bytes: self.unread_bytes };
         }
         let room = self.room();
         let Scan { messages, mut bytes, .. } = self.scan;
         let (oldest, window_bytes) = (self.oldest, self.window_bytes);
-        self.queue.iter_mut().enumerate().take(room).skip(messages).map_while(move |(i, outgoing)| {
+        let queued = self.queue.iter_mut().enumerate().take(room).skip(messages);
+        let sendable = queued.map_while(move |(i, outgoing)| {
             bytes += outgoing.window_bytes as usize;
             (bytes <= window_bytes && !outgoing.has_block()).then(|| (oldest + i as u64, outgoing))
-        })
+        });
+        (sendable, &mut self.stats)
     }
 
     /// A message that isn't acked and popped; the caller may change when it is due.
@@ -299,7 +307,7 @@ impl Sender {
     }
 }
 
-impl Sending for Sender {
+impl Sending for ReliableSender {
     fn send(&mut self, submission: Submission) -> Result<Option<u32>, SendError> {
         if self.queue.len() >= self.capacity {
             return Err(SendError::Full { capacity: self.capacity });
@@ -321,12 +329,11 @@ impl Sending for Sender {
         selected: &mut Vec<Selected>,
     ) -> usize {
         let before = selected.len();
-        let mut filling = Filling { context, cost, bits_left, used: cost.entry, selected, stats: self.stats };
+        let mut filling = Filling { context, cost, bits_left, used: cost.entry, selected };
         self.fill(&mut filling, false);
         if self.owing > 0 {
             self.fill(&mut filling, true);
         }
-        self.stats = filling.stats;
         if filling.selected.len() == before { 0 } else { filling.used }
     }
 
@@ -334,7 +341,7 @@ impl Sending for Sender {
         let resend = self.resend;
         let (mut passed, mut bytes) = (0, 0);
         let mut first = None;
-        for (mark, outgoing) in self.sendable(context.now) {
+        for (mark, outgoing) in self.sendable(context.now).0 {
             if outgoing.is_cut(cost) {
                 first = outgoing
                     .next_fragment(context, cost, resend, usize::MAX)

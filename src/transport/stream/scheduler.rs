@@ -49,18 +49,18 @@ impl Streams {
         context: &SendContext,
         protocol: &Protocol,
         room: usize,
-        offer: &mut PacketDraft<'_, '_>,
+        packet: &mut PacketDraft<'_, '_>,
     ) -> usize {
         // Packets for a single large message take turns with the others, so that neither starves.
         if core::mem::take(&mut self.scheduler.large_due)
-            && let used @ 1.. = self.fill_large(context, protocol, room, offer)
+            && let used @ 1.. = self.fill_large(context, protocol, room, packet)
         {
             return used;
         }
-        let used = self.fill_shared(context, protocol, room, offer);
+        let used = self.fill_shared(context, protocol, room, packet);
         self.scheduler.large_due = self.has_due_between(room, usize::MAX);
         if used == 0 && core::mem::take(&mut self.scheduler.large_due) {
-            return self.fill_large(context, protocol, room, offer);
+            return self.fill_large(context, protocol, room, packet);
         }
         used
     }
@@ -71,10 +71,10 @@ impl Streams {
         context: &SendContext,
         protocol: &Protocol,
         room: usize,
-        offer: &mut PacketDraft<'_, '_>,
+        packet: &mut PacketDraft<'_, '_>,
     ) -> usize {
         if let Some(index) = self.busy.only().filter(|index| !self.lanes[*index].share.strict) {
-            return self.fill_alone(index, (context, protocol), room, offer);
+            return self.fill_alone(index, (context, protocol), room, packet);
         }
         let mut left = room;
         let weighted = self.busy.iter().filter(|index| !self.lanes[*index].share.strict);
@@ -86,19 +86,19 @@ impl Streams {
         let enough = need.is_some_and(|need| need <= owed);
         let mut unreserved = if enough { room - owed } else { room };
         for index in self.strict() {
-            unreserved -= self.select(index, (context, protocol), unreserved, &mut left, offer);
+            unreserved -= self.select(index, (context, protocol), unreserved, &mut left, packet);
         }
         let shared = left;
         if need.is_some() {
-            self.fill_weighted(context, protocol, room, &mut left, offer);
+            self.fill_weighted(context, protocol, room, &mut left, packet);
         }
         self.scheduler.owed = owed.saturating_sub(shared - left);
         // What the weighted streams leave goes back to the strict ones.
         for index in self.strict() {
             let limit = left;
-            self.select(index, (context, protocol), limit, &mut left, offer);
+            self.select(index, (context, protocol), limit, &mut left, packet);
         }
-        offer.draft.sort();
+        packet.draft.sort();
         room - left
     }
 
@@ -108,7 +108,7 @@ impl Streams {
         index: usize,
         context: (&SendContext, &Protocol),
         room: usize,
-        offer: &mut PacketDraft<'_, '_>,
+        packet: &mut PacketDraft<'_, '_>,
     ) -> usize {
         let mut left = room;
         let due = self.lanes[index].need.is_some();
@@ -116,7 +116,7 @@ impl Streams {
         while self.lanes[index].need.is_some_and(|need| need <= left) {
             let served = self.lanes[index].served.max(self.scheduler.virtual_time);
             let limit = left;
-            let used = self.select(index, context, limit, &mut left, offer) as u64;
+            let used = self.select(index, context, limit, &mut left, packet) as u64;
             let lane = &mut self.lanes[index];
             lane.served = served + used * SCALE / u64::from(lane.share.weight);
             if used == 0 {
@@ -125,7 +125,7 @@ impl Streams {
             self.scheduler.virtual_time = served;
         }
         self.scheduler.owed = owed.saturating_sub(room - left);
-        offer.draft.sort();
+        packet.draft.sort();
         room - left
     }
 
@@ -143,10 +143,10 @@ impl Streams {
         (context, protocol): (&SendContext, &Protocol),
         limit: usize,
         left: &mut usize,
-        offer: &mut PacketDraft<'_, '_>,
+        packet: &mut PacketDraft<'_, '_>,
     ) -> usize {
         let context = (index, context, protocol.cost(index));
-        self.lanes[index].select(context, limit, left, offer)
+        self.lanes[index].select(context, limit, left, packet)
     }
 
     /// Serves whichever weighted stream was served least, until nothing more fits.
@@ -156,7 +156,7 @@ impl Streams {
         protocol: &Protocol,
         room: usize,
         left: &mut usize,
-        offer: &mut PacketDraft<'_, '_>,
+        packet: &mut PacketDraft<'_, '_>,
     ) {
         let shared = *left;
         let mut passed_over = Set::default();
@@ -181,7 +181,7 @@ impl Streams {
             }
             // Alone, it needn't take turns.
             let limit = if waiting == 1 { *left } else { need.max(QUANTUM) };
-            let used = self.select(index, (context, protocol), limit, left, offer) as u64;
+            let used = self.select(index, (context, protocol), limit, left, packet) as u64;
             if used == 0 {
                 passed_over.insert(index);
             }
@@ -201,7 +201,7 @@ impl Streams {
         context: &SendContext,
         protocol: &Protocol,
         room: usize,
-        offer: &mut PacketDraft<'_, '_>,
+        packet: &mut PacketDraft<'_, '_>,
     ) -> usize {
         let turn = self.scheduler.turn;
         self.scheduler.turn = turn.wrapping_add(1);
@@ -209,7 +209,7 @@ impl Streams {
         let large = (0..count).map(|i| (turn + i) % count).filter_map(|index| {
             let needed = self.busy.contains(index).then(|| self.lanes[index].need).flatten();
             let needed = needed.filter(|needed| *needed > room)?;
-            let used = self.select(index, (context, protocol), needed, &mut { needed }, offer);
+            let used = self.select(index, (context, protocol), needed, &mut { needed }, packet);
             (used > 0).then_some(used)
         });
         { large }.next().unwrap_or(0)

@@ -5,8 +5,8 @@
 
 use super::draft::{Draft, Set};
 use super::held::{HeldMemory, Pool};
-use super::reliable_receiver::Receiver;
-use super::reliable_sender::Sender;
+use super::reliable_receiver::ReliableReceiver;
+use super::reliable_sender::ReliableSender;
 use super::unreliable::Unreliable;
 use super::{ChannelStats, CreditMark, PacketDraft, Receiving, ResendTimer, SendContext, Sending, Stream};
 use std::sync::Arc;
@@ -64,8 +64,9 @@ pub(crate) struct Streams {
     crediting: Set,
     /// Some of their messages were placed directly.
     placed: Set,
-    /// In which of its ticks, and how many bytes more may go there.
+    /// The tick in which messages are placed directly.
     direct_tick: u64,
+    /// How many bytes more may be placed in it.
     pub(crate) direct_bytes: usize,
 }
 
@@ -137,7 +138,7 @@ impl Streams {
     }
 
     /// The sending half of a reliable stream, like [`Streams::sending`]; None for other streams.
-    pub(crate) fn sending_reliable(&mut self, index: usize) -> Option<&mut Sender> {
+    pub(crate) fn sending_reliable(&mut self, index: usize) -> Option<&mut ReliableSender> {
         self.busy.insert(index);
         self.ticking.insert(index);
         self.lanes[index].stream.sender_mut()
@@ -147,7 +148,7 @@ impl Streams {
     pub(crate) fn receive_reliable<R>(
         &mut self,
         index: usize,
-        change: impl FnOnce(&mut Receiver) -> R,
+        change: impl FnOnce(&mut ReliableReceiver) -> R,
     ) -> Option<R> {
         self.unread.insert(index);
         self.crediting.insert(index);
@@ -175,6 +176,9 @@ impl Streams {
         let sender = self.lanes[index].stream.sender_mut();
         let selected = sender.and_then(|sender| sender.select_block_fragment(context, cost, bits_left));
         let Some((fragment, bits)) = selected else { return 0 };
+        // The framing writes either messages or one fragment of a channel. The sender selects no message from a block on,
+        // and a fragment is only of the first.
+        debug_assert!(draft.of(index).is_empty(), "a block's fragment is alone in its channel's entry");
         draft.of(index).push(fragment);
         draft.chosen.insert(index);
         bits
@@ -188,7 +192,7 @@ impl Streams {
         limits: &YojimboChannel,
     ) -> Result<(), ChannelFault> {
         self.unread.insert(index);
-        let handled = |receiver: &mut Receiver| receiver.handle_block_fragment(fragment, limits);
+        let handled = |receiver: &mut ReliableReceiver| receiver.handle_block_fragment(fragment, limits);
         self.change(index, |stream| stream.receiver_mut().map(handled)).ok_or(ChannelFault::Window)?
     }
 
@@ -232,7 +236,7 @@ impl Streams {
             match &mut self.lanes[index].stream {
                 Stream::Unreliable(unreliable) => unreliable.end_of_tick(&mut |tag| dropped(index, tag)),
                 Stream::Latest(latest) => latest.end_of_tick(),
-                _ => {}
+                Stream::Reliable { .. } | Stream::Redundant(_) | Stream::Chunks => {}
             }
             if self.lanes[index].is_idle() {
                 self.ticking.remove(index);
@@ -254,7 +258,7 @@ impl Streams {
         let count = |lane: &Lane| match &lane.stream {
             Stream::Unreliable(unreliable) => unreliable.candidates(),
             Stream::Latest(latest) => latest.candidates(),
-            _ => 0,
+            Stream::Reliable { .. } | Stream::Redundant(_) | Stream::Chunks => 0,
         };
         self.lanes.iter().map(count).sum()
     }
@@ -266,7 +270,7 @@ impl Streams {
             match &lane.stream {
                 Stream::Unreliable(unreliable) => unreliable.describe(&wanted, column),
                 Stream::Latest(latest) => latest.describe(&wanted, column),
-                _ => {}
+                Stream::Reliable { .. } | Stream::Redundant(_) | Stream::Chunks => {}
             }
         }
     }
@@ -278,7 +282,7 @@ impl Streams {
             match &mut lane.stream {
                 Stream::Unreliable(unreliable) => unreliable.prioritize(scores),
                 Stream::Latest(latest) => latest.prioritize(scores),
-                _ => {}
+                Stream::Reliable { .. } | Stream::Redundant(_) | Stream::Chunks => {}
             }
         }
     }
@@ -306,11 +310,11 @@ impl Streams {
         match &self.lanes[index].stream {
             Stream::Reliable { receiver, .. } => receiver.check(prefix, arrival, window_bytes, claimed),
             Stream::Chunks => Err(ChannelFault::Window),
-            _ => Ok(()),
+            Stream::Unreliable(_) | Stream::Redundant(_) | Stream::Latest(_) => Ok(()),
         }
     }
 
-    /// Whether the peer's credit is possible: see [`Sender::check_credit`].
+    /// Whether the peer's credit is possible: see [`ReliableSender::check_credit`].
     pub(crate) fn check_credit(&self, index: usize, unread: u16, arrival: u64) -> Result<(), ChannelFault> {
         match &self.lanes[index].stream {
             Stream::Reliable { sender, .. } => sender.check_credit(unread, arrival),
@@ -336,7 +340,7 @@ impl Streams {
         match &self.lanes[index].stream {
             Stream::Reliable { receiver, .. } => receiver.direct_room(arrival),
             Stream::Unreliable(unreliable) => unreliable.direct_room(arrival),
-            _ => DirectRoom::default(),
+            Stream::Redundant(_) | Stream::Latest(_) | Stream::Chunks => DirectRoom::default(),
         }
     }
 
@@ -345,7 +349,7 @@ impl Streams {
         match &self.lanes[usize::from(placed.channel)].stream {
             Stream::Reliable { receiver, .. } => receiver.check_placed(placed),
             Stream::Chunks => Err(ChannelFault::Window),
-            _ => Ok(()),
+            Stream::Unreliable(_) | Stream::Redundant(_) | Stream::Latest(_) => Ok(()),
         }
     }
 
@@ -360,7 +364,7 @@ impl Streams {
         self.change(index, |stream| match stream {
             Stream::Reliable { receiver, .. } => receiver.note_placed(arrival, placed),
             Stream::Unreliable(unreliable) => unreliable.note_placed(arrival, placed),
-            _ => {}
+            Stream::Redundant(_) | Stream::Latest(_) | Stream::Chunks => {}
         });
     }
 
@@ -386,7 +390,7 @@ impl Streams {
     /// The credit that the next packet should carry, by stream.
     pub(crate) fn credits_due(&mut self, mut due: impl FnMut(u8, CreditMark)) {
         for index in self.crediting.iter() {
-            match self.lanes[index].stream.receiver().and_then(Receiver::credit_due) {
+            match self.lanes[index].stream.receiver().and_then(ReliableReceiver::credit_due) {
                 // At most 64.
                 Some(mark) => due(index as u8, mark),
                 None => self.crediting.remove(index),
@@ -425,17 +429,17 @@ impl Lane {
         context: (usize, &SendContext, Cost<'_>),
         limit: usize,
         left: &mut usize,
-        offer: &mut PacketDraft<'_, '_>,
+        packet: &mut PacketDraft<'_, '_>,
     ) -> usize {
         let (index, send_context, cost) = context;
         let limit = limit.min(*left);
         let Some(sending) = self.stream.sending_mut() else { return 0 };
-        let mut used = sending.select(send_context, cost, limit, offer.draft.of(index));
+        let mut used = sending.select(send_context, cost, limit, packet.draft.of(index));
         if let Some(unreliable) = self.stream.unreliable_mut() {
-            used = unreliable.offer(context, limit, used, offer);
+            used = unreliable.offer(context, limit, used, packet);
         }
         if used > 0 {
-            offer.draft.chosen.insert(index);
+            packet.draft.chosen.insert(index);
         }
         debug_assert!(used <= *left);
         *left -= used;

@@ -76,24 +76,24 @@ impl Unreliable {
         (channel, context, cost): (usize, &SendContext, Cost<'_>),
         bits_left: usize,
         used: usize,
-        offer: &mut PacketDraft<'_, '_>,
+        packet: &mut PacketDraft<'_, '_>,
     ) -> usize {
         let mut used = used;
-        let Some(fill) = &mut offer.fill else { return used };
+        let Some(fill) = &mut packet.fill else { return used };
         while let Some(least_bits) = self.wanted {
             // The entry is counted with the first.
             let counted = if used == 0 { 0 } else { cost.entry };
             let room = cost.payload_in(bits_left + counted - used).filter(|room| *room >= least_bits);
             let Some(room) = room else { break };
-            offer.writer.clear();
-            let record = fill.fill(channel, room, offer.writer);
-            let message = Message::new(0, offer.writer.encoded());
+            packet.writer.clear();
+            let record = fill.fill(channel, room, packet.writer);
+            let message = Message::new(0, packet.writer.encoded());
             let Some(record) = record else {
                 self.wanted = None;
                 break;
             };
             if message.encoded.bits() > room {
-                offer.draft.refused.push((channel as u8, record));
+                packet.draft.refused.push((channel as u8, record));
                 self.wanted = None;
                 break;
             }
@@ -102,7 +102,7 @@ impl Unreliable {
             let submission = Submission { message, at: context.now, options };
             self.stats.count_sent(&submission.message, false);
             let mark = self.track_sent(&submission);
-            offer.draft.of(channel).push(Selected {
+            packet.draft.of(channel).push(Selected {
                 prefix: Prefix::None,
                 message: submission.message,
                 mark,

@@ -130,8 +130,7 @@ impl<const SERVERS: usize, const RIVALRY: u8, const CONNECTED: bool> Session<SER
             let drops = |server: &Server| server.counters().iter().map(|(_, count)| count).sum::<u64>();
             let (before, held) = (drops(&self.server), self.ours().is_some());
             let unix = UnixSeconds(START.0 + self.now.as_nanos() / 1_000_000_000);
-            let received =
-                self.server.handle_datagram(self.now, unix, address(CLIENT), &mut bytes, &mut out, drop);
+            let received = self.server.handle_datagram(self.now, unix, address(CLIENT), &mut bytes, &mut out);
             assert!(!matches!(received, Received::Payload { .. }), "nobody sent one");
             self.confirmed |= held && matches!(kind, 4 | 5) && drops(&self.server) == before;
         }
@@ -148,7 +147,7 @@ impl<const SERVERS: usize, const RIVALRY: u8, const CONNECTED: bool> Session<SER
     fn hand(&mut self, from: u8, mut datagram: Vec<u8>) -> Vec<Vec<u8>> {
         let unix = UnixSeconds(START.0 + self.now.as_nanos() / 1_000_000_000);
         let mut out = Datagrams::new();
-        self.server.handle_datagram(self.now, unix, address(from), &mut datagram, &mut out, drop);
+        self.server.handle_datagram(self.now, unix, address(from), &mut datagram, &mut out);
         self.look();
         out.iter().map(|(_, bytes)| bytes.to_vec()).collect()
     }
@@ -310,14 +309,7 @@ impl<const SERVERS: usize, const RIVALRY: u8, const CONNECTED: bool> Machine
                 for _ in 0..2 {
                     for (_, bytes) in out.iter() {
                         let mut bytes = bytes.to_vec();
-                        self.server.handle_datagram(
-                            self.now,
-                            unix,
-                            address(RIVAL),
-                            &mut bytes,
-                            &mut answers,
-                            drop,
-                        );
+                        self.server.handle_datagram(self.now, unix, address(RIVAL), &mut bytes, &mut answers);
                     }
                     out.clear();
                     for (_, bytes) in answers.iter() {

@@ -140,7 +140,7 @@ impl OurServer {
 impl Peer for OurServer {
     fn handle(&mut self, now: Instant, from: SocketAddr, datagram: &mut [u8], out: &mut Datagrams) {
         let unix = UnixSeconds(START + now.since(Instant::ZERO).as_secs());
-        let received = self.server.handle_datagram(now, unix, from, datagram, out, drop);
+        let received = self.server.handle_datagram(now, unix, from, datagram, out);
         if let Received::Payload { client, payload, .. } = received {
             self.received.push((client, payload.to_vec()));
         }

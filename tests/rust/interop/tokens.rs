@@ -40,5 +40,6 @@ fn they_read_every_public_field_of_our_token() {
     assert_eq!((theirs.protocol_id, theirs.timeout_seconds), (PROTOCOL, 5));
     assert_eq!((theirs.create_timestamp, theirs.expire_timestamp), (START, START + 30));
     assert_eq!(theirs.server_addresses.into_iter().flatten().collect::<Vec<_>>(), servers);
-    assert_eq!(standard_bytes(&theirs), ours.to_bytes());
+    let end = ours.to_bytes().iter().rposition(|byte| *byte != 0).unwrap() - 8;
+    assert_eq!(standard_bytes(&theirs)[..end], ours.to_bytes()[..end], "all but our id in the padding");
 }

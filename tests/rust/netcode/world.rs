@@ -245,7 +245,7 @@ impl World {
         let mut bytes = bytes.to_vec();
         let unix = self.unix();
         if let Received::Payload { client, payload, .. } =
-            self.server.handle_datagram(self.now, unix, from, &mut bytes, &mut out, drop)
+            self.server.handle_datagram(self.now, unix, from, &mut bytes, &mut out)
         {
             self.received.push((client, payload.to_vec()));
         }

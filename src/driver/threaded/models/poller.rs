@@ -29,12 +29,13 @@ impl Poller {
         PollWaker(Arc::clone(&self.0))
     }
 
-    pub(in super::super) fn wait(&mut self, _: Duration) {
+    pub(in super::super) fn wait(&mut self, _: Duration) -> io::Result<()> {
         let mut is_set = self.0.is_set.lock().unwrap();
         while !*is_set {
             is_set = self.0.changed.wait(is_set).unwrap();
         }
         *is_set = false;
+        Ok(())
     }
 }
 

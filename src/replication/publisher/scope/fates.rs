@@ -82,10 +82,13 @@ impl Scope {
     /// A packet of tick `sent` that carried this is lost: what no later one carries is due again.
     #[inline]
     fn handle_lost(&mut self, carried: CarriedGhost, sent: u32, tick: u32) {
-        let record = &self.records[usize::from(carried.id)];
+        let record = &mut self.records[usize::from(carried.id)];
         let used = self.used[usize::from(carried.id) / 64] >> (carried.id % 64) & 1 == 1;
         let waits = used && record.waits();
         if used && record.sent == sent {
+            if record.state == GhostState::Destroying {
+                record.destroy();
+            }
             self.mark_due(carried.id.into());
         }
         if waits {

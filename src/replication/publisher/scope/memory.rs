@@ -21,7 +21,9 @@ impl Scope {
             for bit in ones(self.used[block]) {
                 let record = &mut self.records[block * 64 + bit];
                 record.hold = Hold::new(Audience { owner: owns(record.row.into()), chosen: false });
-                if record.state != GhostState::Destroying && !record.is_unsent() {
+                if record.state == GhostState::Destroying {
+                    record.destroy();
+                } else if !record.is_unsent() {
                     record.create_again(tick);
                 }
                 // Below the capacity.

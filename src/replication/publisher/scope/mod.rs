@@ -17,10 +17,9 @@ use record::{Hold, Record};
 
 const NONE: u32 = u32::MAX;
 
-/// In how many ticks a destroy is sent, if a packet was lost in the last [`LOSSY_TICKS`]. An update that is lost is replaced by the
-/// next one, but a ghost whose destroy is lost stands still until the loss is known.
+/// In how many ticks a destroy is sent to a client that loses packets. An update that is lost is replaced by the next one, but a
+/// ghost whose destroy is lost stands still until the loss is known.
 const DESTROY_COPIES: u8 = 3;
-const LOSSY_TICKS: u32 = 1 << 10;
 
 /// What to write of a due ghost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,8 +59,6 @@ pub(super) struct Scope {
     rows: Vec<u64>,
     /// A bit for each row whose ghost has another number than the row.
     other_ids: Vec<u64>,
-    /// The tick in which the last loss was known, or 0.
-    lost_at: u32,
 }
 
 impl Scope {
@@ -138,9 +135,7 @@ impl Scope {
             self.clear_due(id);
             self.free(id);
         } else {
-            record.state = GhostState::Destroying;
-            // From here on destroys are counted.
-            record.acked_count = record.count;
+            record.destroy();
             self.mark_due(id);
         }
         true
@@ -149,11 +144,6 @@ impl Scope {
     /// Whether the client may have a ghost of a row.
     pub(super) fn was_sent(&self, row: u32) -> bool {
         self.id_of(row).is_some_and(|id| self.records[id as usize].sent > 0)
-    }
-
-    /// A packet is known to be lost.
-    pub(super) fn note_loss(&mut self, tick: u32) {
-        self.lost_at = tick;
     }
 
     /// Changes who the client is to a row: what it has of it is sent whole.
@@ -458,11 +448,20 @@ impl Scope {
             Base::UpTo { run, .. } => record.acked_count.wrapping_sub(run * record.older_age),
         };
         // Ids are below 2^16, and there are at most 256 classes.
-        let carried = CarriedGhost { id: id as u16, class: class as u8, op, count: record.count, base_count };
-        let is_repeated = op == CarriedOp::Destroy && record.since(record.acked_count) < DESTROY_COPIES;
-        if is_repeated && self.lost_at > 0 && tick - self.lost_at < LOSSY_TICKS {
+        CarriedGhost { id: id as u16, class: class as u8, op, count: record.count, base_count }
+    }
+
+    /// A destroy was sent to a client that loses packets: it goes again in the next ticks.
+    pub(super) fn repeat_destroy(&mut self, id: u32) {
+        let record = &self.records[id as usize];
+        if record.since(record.acked_count) < DESTROY_COPIES {
             self.mark_due(id);
         }
-        carried
+    }
+
+    /// Whether a destroy of this ghost is in flight, so that the due one is a copy.
+    pub(super) fn is_destroy_repeated(&self, id: u32) -> bool {
+        let record = &self.records[id as usize];
+        record.state == GhostState::Destroying && record.since(record.acked_count) > 0
     }
 }

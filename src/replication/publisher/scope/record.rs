@@ -96,8 +96,8 @@ pub(super) struct Record {
     pub(super) row: u16,
     /// The age of another acked state relative to the baseline, or 0.
     pub(super) older_age: u8,
-    /// The low bits of record numbers: of that state, of the baseline (Creating: of the last record before), and of the
-    /// last record sent.
+    /// The low bits of record numbers: of that state, of the baseline (Creating: of the last record before; Destroying: of the
+    /// last record before the destroys that may still arrive), and of the last record sent.
     pub(super) older_count: u8,
     pub(super) acked_count: u8,
     pub(super) count: u8,
@@ -181,6 +181,12 @@ impl Record {
         self.acked_count = self.count;
         self.older_age = 0;
         self.hold.forget_states();
+    }
+
+    /// Sends destroys from now on, and counts them: none is in flight yet, or all are lost.
+    pub(super) fn destroy(&mut self) {
+        self.state = GhostState::Destroying;
+        self.acked_count = self.count;
     }
 
     /// The base of an update of a coded class, for a client whose newest packet that is known to have arrived is of the tick

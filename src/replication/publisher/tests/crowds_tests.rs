@@ -33,6 +33,8 @@ struct Truth {
     /// By client and row.
     chosen: [Vec<u8>; 3],
     weights: Vec<f32>,
+    /// The class and row of objects that end in this tick; others spawn in their rows.
+    ended: Vec<(usize, u32)>,
 }
 
 impl Truth {
@@ -43,11 +45,13 @@ impl Truth {
             owners: core::array::from_fn(|_| vec![None; ROWS as usize]),
             chosen: core::array::from_fn(|_| vec![0; ROWS as usize]),
             weights: vec![1.0; ROWS as usize],
+            ended: Vec::new(),
         }
     }
 
     #[expect(clippy::needless_range_loop, reason = "a row's fields are drawn together")]
     fn go_on(&mut self, rng: &mut Rng) {
+        self.ended.clear();
         for (class, fields) in self.cells.iter_mut().enumerate() {
             for row in 0..ROWS as usize {
                 for (field, chance) in [0.4, 0.3, 0.2, 0.02].into_iter().enumerate() {
@@ -58,6 +62,9 @@ impl Truth {
                 }
                 if rng.chance(0.004) {
                     self.owners[class][row] = Some(rng.below(4) as usize).filter(|owner| *owner < 3);
+                }
+                if rng.chance(0.002) {
+                    self.ended.push((class, row as u32));
                 }
             }
         }
@@ -108,6 +115,10 @@ struct CrowdWorld {
     under_way: Vec<(usize, u32, bool, u32)>,
     mirrors: [Mirror; 3],
     bits: u64,
+    /// By class and row.
+    owners: [[Option<usize>; ROWS as usize]; CLASSES],
+    /// By client, the tick in which it last lost an object that it has.
+    disowned: [u32; 3],
 }
 
 impl CrowdWorld {
@@ -131,7 +142,15 @@ impl CrowdWorld {
             let must = (0..ROWS).map(|row| u8::from(row % 5 == 0)).collect();
             publisher.set_must_know(class, must);
         }
-        CrowdWorld { publisher, clients: clients.to_vec(), under_way: Vec::new(), mirrors, bits: 0 }
+        CrowdWorld {
+            publisher,
+            clients: clients.to_vec(),
+            under_way: Vec::new(),
+            mirrors,
+            bits: 0,
+            owners: [[None; ROWS as usize]; CLASSES],
+            disowned: [0; 3],
+        }
     }
 
     /// Compares the last changes of owned objects with those of all rows, in some ticks.
@@ -151,14 +170,37 @@ impl CrowdWorld {
                 expected[slot] = last.max(expected[slot]);
             }
         }
-        for (expected, peer) in expected.iter_mut().zip(&publisher.peers) {
-            *expected = peer.as_deref().map_or(0, |peer| peer.disowned_at).max(*expected);
+        for (expected, disowned) in expected.iter_mut().zip(self.disowned) {
+            *expected = disowned.max(*expected);
         }
         assert_eq!(found, expected);
     }
 
+    /// Ends objects and gives them to clients, and notes which clients lose one by it.
+    fn end_and_own(&mut self, now: u32, truth: &Truth) {
+        let publisher = &mut self.publisher;
+        for class in 0..CLASSES {
+            for row in 0..ROWS {
+                let owner = truth.owners[class][row as usize].filter(|owner| self.clients.contains(owner));
+                let before = core::mem::replace(&mut self.owners[class][row as usize], owner);
+                let ends = truth.ended.contains(&(class, row));
+                if let Some(client) = before.filter(|_| ends || before != owner)
+                    && publisher.peer(CROWD[client]).unwrap().scopes[class].was_sent(row)
+                {
+                    self.disowned[client] = now;
+                }
+                if ends {
+                    assert!(publisher.despawn(class, row));
+                    assert_eq!(publisher.spawn(class, None), Ok(row));
+                }
+                publisher.set_owner(class, row, owner.map(|owner| CROWD[owner]));
+            }
+        }
+    }
+
     /// A tick, in which each client has, loses and acks the same as elsewhere. Gives what each is sent.
     fn tick(&mut self, now: u32, truth: &Truth, loss: f64) -> Vec<(usize, Vec<u8>)> {
+        self.end_and_own(now, truth);
         let publisher = &mut self.publisher;
         let bytes = truth.cells.each_ref().map(|fields| {
             fields
@@ -167,8 +209,6 @@ impl CrowdWorld {
         });
         for class in 0..CLASSES {
             for row in 0..ROWS {
-                let owner = truth.owners[class][row as usize].map(|owner| CROWD[owner]);
-                publisher.set_owner(class, row, owner);
                 let text = truth.cells[class][3][row as usize].to_string().into_bytes();
                 let text = &text[..text.len().min(4)];
                 let offset = publisher.table(class).class().properties.schema().fields()[3].offset();
@@ -286,6 +326,8 @@ fn compare(loss: f64) {
     for now in 1..TICKS + QUIET {
         if now < TICKS {
             truth.go_on(&mut rng);
+        } else {
+            truth.ended.clear();
         }
         let loss = if now < TICKS { loss } else { 0.0 };
         let alone = [0, 1, 2].map(|client| each[client].tick(now, &truth.seen_by(client), loss)).concat();
@@ -321,6 +363,8 @@ fn a_coded_crowd_of_all_audiences_sees_what_each_is_to_see() {
         for now in 1..TICKS + QUIET {
             if now < TICKS {
                 truth.go_on(&mut rng);
+            } else {
+                truth.ended.clear();
             }
             crowd.tick(now, &truth, if now < TICKS { loss } else { 0.0 });
         }

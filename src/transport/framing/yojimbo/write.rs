@@ -15,10 +15,12 @@ pub(crate) fn write(writer: &mut BitWriter, protocol: &Protocol, entries: &[(usi
     writer.int(entries.len() as i64, 0, protocol.channels().len() as i64);
     for &(channel, selected) in entries {
         writer.int(channel as i64, 0, protocol.channels().len() as i64 - 1);
-        if let [Selected { fragment: Some(index), .. }] = selected {
+        // A fragment is alone in its channel's entry: `Streams::select_block_fragment` sees to that.
+        if let [Selected { prefix: Prefix::Id(id), message, fragment: Some(index), .. }] = selected {
             writer.bool(true);
-            write_fragment(writer, protocol, channel, &selected[0], (*index).into());
+            write_fragment(writer, protocol, channel, (*id, message), (*index).into());
         } else {
+            debug_assert!(selected.iter().all(|selected| selected.fragment.is_none()));
             writer.bool(false);
             write_messages(writer, protocol, channel, selected);
         }
@@ -51,22 +53,20 @@ fn write_fragment(
     writer: &mut BitWriter,
     protocol: &Protocol,
     channel: usize,
-    selected: &Selected,
+    (id, message): (u16, &Message),
     index: usize,
 ) {
     let settings = protocol.yojimbo_channel(channel);
     let (bits, size) = (settings.widths(), settings.block_fragment_bytes);
-    let block = selected.message.block_bytes();
+    let block = message.block_bytes();
     let (count, data) = (block.len().div_ceil(size), fragment_of(block, index, size));
-    if let Prefix::Id(id) = selected.prefix {
-        writer.bits(id.into(), 16);
-    }
+    writer.bits(id.into(), 16);
     write_bits(writer, count - 1, bits.fragment_count);
     write_bits(writer, index, bit_len(count as u64 - 1));
     write_bits(writer, data.len().saturating_sub(1), bits.fragment_bytes);
     writer.bytes(data);
     if index == 0 {
-        write_message(writer, protocol, &selected.message);
+        write_message(writer, protocol, message);
     }
 }
 
