@@ -14,7 +14,7 @@ const KEPT: usize = 256;
 /// How many arrivals wait for the view; the oldest make room.
 const WAITING: usize = 256;
 
-/// From so many ticks of ghosts in flight on, the server may wait for acks of a ghost. Losses hide a few of them.
+/// With this many ticks of ghosts in flight, the server may wait for acks of a ghost. Losses hide a few of them.
 const MANY_IN_FLIGHT: u32 = MAX_IN_FLIGHT as u32 - 4;
 
 /// The time until the server has sent what waited, once it has acks again.
