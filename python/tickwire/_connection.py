@@ -119,7 +119,7 @@ class SendResult(enum.Enum):
         "or a game of peers has no host now"
     )
     HIDDEN = (
-        "the other side doesn't know a ghost in the call: it isn't relevant to the client, or the world of a "
+        "a ghost in the call is unknown to the other side: it isn't relevant to the client, or the world of a "
         "new connection hasn't arrived"
     )
 

@@ -334,6 +334,13 @@ fn server_time(
             bits.div_ceil(8)
         )));
     }
+    if let Some(path) = schema.misplaced_press() {
+        refuse!(
+            PyTypeError,
+            "inputs must have presses as fields of their own, in nested messages or in tuples, and {name}.{path} has one \
+             in another part: the server couldn't clear it"
+        );
+    }
     let input = Some((name, Arc::new(schema)));
     Ok(Some((ServerTime { rate, input }, Some(class))))
 }

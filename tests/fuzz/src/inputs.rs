@@ -23,6 +23,8 @@ static PRESS: LazyLock<usize> = LazyLock::new(|| SCHEMA.presses()[0]);
 const RATE: f64 = 60.0;
 const CONFIG: PlayerConfig =
     PlayerConfig { delay: 0, lead: LeadConfig { min: 0.0, max: 60.0, redundancy: 3 } };
+/// The maximum of late presses that the server keeps.
+const MAX_LATE_PRESSES: u8 = 8;
 /// The maximum of payloads in flight in one direction.
 const UNDER_WAY: usize = 32;
 
@@ -37,8 +39,8 @@ struct Scene {
     first: BTreeMap<u32, Vec<u8>>,
     /// Ticks that have run and whose input has arrived.
     done: BTreeSet<u32>,
-    /// Whether a press waits on the server for the next tick with an input, and on the client for the next stamp.
-    server_press: bool,
+    /// How many presses wait on the server for ticks with an input, and whether one waits on the client for the next stamp.
+    server_presses: u8,
     client_press: bool,
     number: u64,
     stamped: u32,
@@ -59,7 +61,7 @@ pub fn run(data: &[u8]) {
         down: Vec::new(),
         first: BTreeMap::new(),
         done: BTreeSet::new(),
-        server_press: false,
+        server_presses: 0,
         client_press: false,
         number: 0,
         stamped: 0,
@@ -92,12 +94,13 @@ impl Scene {
         let (tick, mut first) = (self.time.tick, self.first.remove(&self.time.tick));
         let later = self.first.split_off(&tick);
         let skipped = core::mem::replace(&mut self.first, later);
-        self.server_press |= skipped.values().any(|body| body[*PRESS] != 0);
+        skipped.values().for_each(|body| self.keep_press(body[*PRESS]));
         self.done.extend(skipped.keys().copied().chain(first.is_some().then_some(tick)));
         let taken = self.referee.buffer().take(tick);
         if let Some(body) = taken.input {
             let own = first.as_ref().is_some_and(|first| first[*PRESS] != 0);
-            let waited = core::mem::take(&mut self.server_press);
+            let waited = !own && self.server_presses > 0;
+            self.server_presses -= u8::from(waited);
             assert_eq!(body[*PRESS] != 0, own || waited, "the press of {tick}");
             if let Some(first) = &mut first {
                 first[*PRESS] = body[*PRESS];
@@ -193,10 +196,15 @@ impl Scene {
             } else if let Some(tick) = head.checked_sub(age)
                 && self.is_first_late(tick)
             {
-                self.server_press |= bodies[start + *PRESS] != 0;
+                self.keep_press(bodies[start + *PRESS]);
             }
             start = *end;
         }
+    }
+
+    /// The press of an input whose tick has run waits for another tick.
+    fn keep_press(&mut self, press: u8) {
+        self.server_presses = (self.server_presses + u8::from(press != 0)).min(MAX_LATE_PRESSES);
     }
 
     /// Whether an input for a tick that has run is the first for it.
