@@ -302,11 +302,11 @@ mod tests {
         let seconds = Duration::from_secs;
         assert_eq!(
             complaint(GoodBadConfig { recovery_time: seconds(61), ..usual() }),
-            "recovery_time must be from min_recovery_time to max_recovery_time, not 61s"
+            "recovery_time must be at most max_recovery_time (60), not 61"
         );
         assert_eq!(
             complaint(GoodBadConfig { min_recovery_time: seconds(61), ..usual() }),
-            "min_recovery_time must be at most max_recovery_time, not 61s"
+            "min_recovery_time must be at most recovery_time (4), not 61"
         );
         assert_eq!(
             complaint(GoodBadConfig { bad_packets_per_second: 0.0, ..usual() }),
@@ -314,7 +314,7 @@ mod tests {
         );
         assert_eq!(
             complaint(GoodBadConfig { halve_every: seconds(0), ..usual() }),
-            "halve_every must be above 0, not 0ns"
+            "halve_every must be above 0 and finite, not 0"
         );
     }
 }

@@ -75,8 +75,8 @@ mod tests {
     #[test]
     fn means_that_no_chain_has_are_named() {
         let message = |loss, length| Bursts::mean(loss, length).unwrap_err().to_string();
-        assert_eq!(message(0.1, 0.5), "the mean length of bursts must be 1 to 1e9 packets, not 0.5");
-        assert_eq!(message(0.9, 4.0), "the mean loss by bursts of 4 packets must be 0 to 0.8, not 0.9");
+        assert_eq!(message(0.1, 0.5), "length must be 1 to 1e9 packets, the mean of bursts, not 0.5");
+        assert_eq!(message(0.9, 4.0), "loss must be 0 to 0.8 by bursts of 4 packets, not 0.9");
         assert!(Bursts::mean(f64::NAN, 4.0).is_err());
     }
 }
