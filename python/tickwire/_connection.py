@@ -119,8 +119,8 @@ class SendResult(enum.Enum):
         "or a game of peers has no host now"
     )
     HIDDEN = (
-        "a ghost in the call is unknown to the other side: it isn't relevant to the client, or the world of a "
-        "new connection hasn't arrived"
+        "a ghost in the call is unknown to the other side: it isn't relevant to the client, or the new "
+        "connection's world hasn't arrived"
     )
 
     def __bool__(self) -> bool:
