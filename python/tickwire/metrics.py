@@ -1,5 +1,6 @@
-"""Metrics of a server for Prometheus. The package prometheus-client is required: ``pip install
-tickwire[metrics]``.
+"""Metrics of a server for Prometheus, for the package prometheus-client.
+
+Install it by ``pip install tickwire[metrics]``.
 
 ::
 
