@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use super::presses::Presses;
 use crate::store::counters::counters;
 
 /// How many ticks an input may be ahead of the current one, and for how many past ticks the outcome is kept.
@@ -97,41 +98,9 @@ pub struct InputBuffer {
     in_a_row: u32,
     /// Some input has come.
     has_begun: bool,
-    presses: LatePresses,
+    /// Presses in late or skipped inputs.
+    presses: Presses,
     counters: InputCounters,
-}
-
-/// Presses in late or skipped inputs, which wait for the next ticks.
-#[derive(Debug)]
-struct LatePresses {
-    /// The offsets of presses in an input's row.
-    places: Arc<[usize]>,
-    /// How often each is to run.
-    waiting: Box<[u8]>,
-}
-
-impl LatePresses {
-    fn keep(&mut self, input: &[u8]) {
-        for (waiting, place) in self.waiting.iter_mut().zip(&*self.places) {
-            *waiting = (*waiting + u8::from(input[*place] != 0)).min(MAX_LATE_PRESSES);
-        }
-    }
-
-    /// Adds one of each to an input that lacks it.
-    fn release(&mut self, input: &mut [u8]) {
-        for (waiting, place) in self.waiting.iter_mut().zip(&*self.places) {
-            if input[*place] == 0 && *waiting > 0 {
-                *waiting -= 1;
-                input[*place] = 1;
-            }
-        }
-    }
-
-    fn clear(&self, input: &mut [u8]) {
-        for place in &*self.places {
-            input[*place] = 0;
-        }
-    }
 }
 
 /// Slots of the ring.
@@ -154,7 +123,7 @@ impl InputBuffer {
             newest_view: None,
             in_a_row: 0,
             has_begun: false,
-            presses: LatePresses { waiting: vec![0; presses.len()].into(), places: presses },
+            presses: Presses::new(presses, MAX_LATE_PRESSES),
             counters: InputCounters::default(),
         }
     }

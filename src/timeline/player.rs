@@ -166,7 +166,7 @@ impl Player {
             acked: None,
             busy: 0.0,
             input,
-            presses: Presses::new(presses.into()),
+            presses: Presses::new(presses.into(), 1),
             sent_presses: SentPresses::default(),
             restarts: 0,
         }

@@ -10,17 +10,19 @@ use std::sync::Arc;
 
 use super::packet::MAX_INPUTS;
 
-/// Where an input's presses are in its row, and presses that wait for the next input.
+/// Where an input's presses are in its row, and presses that wait for the next inputs.
 #[derive(Clone, Debug)]
 pub(super) struct Presses {
     places: Arc<[usize]>,
-    kept: Box<[bool]>,
+    /// By place, how many wait, and how many may.
+    waiting: Box<[u8]>,
+    max_waiting: u8,
 }
 
 impl Presses {
-    /// No press waits; the places are offsets in an input's row.
-    pub(super) fn new(places: Arc<[usize]>) -> Self {
-        Presses { kept: vec![false; places.len()].into(), places }
+    /// No press waits; the places are offsets in an input's row. At most `max_waiting` presses of each kind will wait.
+    pub(super) fn new(places: Arc<[usize]>, max_waiting: u8) -> Self {
+        Presses { waiting: vec![0; places.len()].into(), places, max_waiting }
     }
 
     /// Whether inputs have no presses.
@@ -28,17 +30,20 @@ impl Presses {
         self.places.is_empty()
     }
 
-    /// Keeps an input's presses for the next input.
+    /// Keeps an input's presses for the next inputs.
     pub(super) fn keep(&mut self, input: &[u8]) {
-        for (kept, place) in self.kept.iter_mut().zip(&*self.places) {
-            *kept |= input[*place] != 0;
+        for (waiting, place) in self.waiting.iter_mut().zip(&*self.places) {
+            *waiting = (*waiting + u8::from(input[*place] != 0)).min(self.max_waiting);
         }
     }
 
-    /// Adds the kept presses to an input; none is kept any more.
+    /// Adds a waiting press of each kind to an input that lacks it.
     pub(super) fn release(&mut self, input: &mut [u8]) {
-        for (kept, place) in self.kept.iter_mut().zip(&*self.places) {
-            input[*place] |= u8::from(core::mem::take(kept));
+        for (waiting, place) in self.waiting.iter_mut().zip(&*self.places) {
+            if input[*place] == 0 && *waiting > 0 {
+                *waiting -= 1;
+                input[*place] = 1;
+            }
         }
     }
 

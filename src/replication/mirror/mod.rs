@@ -50,7 +50,6 @@ pub struct MirrorCounters {
 pub struct Mirror {
     classes: Arc<Classes>,
     ghosts: Box<[Ghosts]>,
-    /// Ends that the game has not heard of.
     /// Despawns that weren't taken yet, with their ticks.
     ended: Vec<(GhostEvent, u32)>,
     /// The newest tick, 0 before the first; and its value at the game's last take.

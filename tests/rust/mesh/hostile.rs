@@ -337,8 +337,8 @@ fn nobody_uses_up_the_epochs() {
     }
 }
 
-#[test]
-fn a_contact_that_says_nothing_is_given_up() {
+/// A player that knows one contact.
+fn newcomer() -> Mesh {
     let config = MeshConfig {
         name: "newcomer".into(),
         key: [1; 32],
@@ -346,8 +346,13 @@ fn a_contact_that_says_nothing_is_given_up() {
         places: 0,
         timeout: Duration::from_secs(5),
     };
+    Mesh::join(config, vec![address(0)])
+}
+
+#[test]
+fn a_contact_that_says_nothing_is_given_up() {
     let now = Instant::from_millis(1_000);
-    let mut mesh = Mesh::join(config, vec![address(0)]);
+    let mut mesh = newcomer();
     mesh.note_dialling(now, 1, None);
     mesh.handle_dialled(now, 1, address(0));
     assert_eq!(mesh.next_deadline(), now + Duration::from_secs(6));
@@ -358,15 +363,8 @@ fn a_contact_that_says_nothing_is_given_up() {
 #[test]
 fn a_newcomer_that_is_sent_to_a_dead_address_hears_in_time_but_waits_for_an_election() {
     for is_electing in [false, true] {
-        let config = MeshConfig {
-            name: "newcomer".into(),
-            key: [1; 32],
-            addresses: vec![],
-            places: 0,
-            timeout: Duration::from_secs(5),
-        };
         let begin = Instant::from_millis(1_000);
-        let mut mesh = Mesh::join(config, vec![address(0)]);
+        let mut mesh = newcomer();
         mesh.note_dialling(begin, 1, None);
         mesh.handle_dialled(begin, 1, address(0));
         let dead = Message::NotMaster { addresses: vec![address(1)] };
