@@ -22,7 +22,7 @@ use core::fmt;
 
 pub(in crate::replication) use read::{Heads, Op};
 pub(in crate::replication) use visit::{Continued, Visit};
-pub(in crate::replication) use write::{Drafted, Reached, Writer};
+pub(in crate::replication) use write::{Drafted, Position, Writer};
 
 use super::class::{GhostClass, MAX_GROUPS};
 use crate::wire::ReadError;

@@ -7,7 +7,7 @@ use super::super::table::Table;
 use super::averages::Averages;
 use super::costs::ClassCosts;
 use super::named::are_same;
-use super::scope::{CarriedGhost, Scope};
+use super::scope::{CarriedGhost, GhostState, Scope};
 
 /// The costs of a section.
 #[derive(Debug)]
@@ -32,11 +32,10 @@ impl SectionCosts {
             *cost += spent >> 16;
             known += spent >> 16;
         }
-        if self.updates.1 > 0 {
-            averages.note_updates((self.updates.0 >> 16) as usize, self.updates.1);
-        }
-        if self.creates.1 > 0 {
-            averages.note_creates((self.creates.0 >> 16) as usize, self.creates.1);
+        for (state, (spent, count)) in
+            [(GhostState::Live, self.updates), (GhostState::Creating, self.creates)]
+        {
+            averages.note(state, ((spent >> 16) as usize, count));
         }
         known
     }

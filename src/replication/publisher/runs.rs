@@ -8,7 +8,7 @@
 //! Promises: a run is taken only by who would have written the same bits. Nothing is allocated once a tick of the same size
 //! was. Where runs weren't taken they aren't kept for some ticks.
 
-use super::super::packet::Reached;
+use super::super::packet::Position;
 use super::scope::{CarriedGhost, CarriedOp, Scope};
 use crate::wire::{BitReader, BitWriter};
 
@@ -32,7 +32,7 @@ const PAUSE: u32 = 15;
 /// How far a packet was after an update of a run, or before the run.
 #[derive(Clone, Copy, Debug)]
 struct Mark {
-    at: Reached,
+    at: Position,
     /// Where its bits end among the kept ones.
     end: u32,
     /// Bits of the run's heads so far.
@@ -55,7 +55,7 @@ struct Draft {
 /// How far a packet is: what a run begins and ends with.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Progress {
-    pub(super) at: Reached,
+    pub(super) at: Position,
     pub(super) bits: usize,
     /// Bits of updates' heads so far.
     pub(super) heads: u64,
@@ -65,7 +65,7 @@ pub(super) struct Progress {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Taken {
     pub(super) count: usize,
-    pub(super) after: Reached,
+    pub(super) after: Position,
     pub(super) bits: usize,
     pub(super) heads: u64,
 }
@@ -126,7 +126,7 @@ impl Runs {
 
     /// The place of an update that a ghost with this key was sent by a packet that was as far as this.
     #[inline]
-    fn place(&self, id: u32, key: u128, at: Reached) -> Option<usize> {
+    fn place(&self, id: u32, key: u128, at: Position) -> Option<usize> {
         let (tick, mut next) = *self.heads.get(id as usize)?;
         if tick != self.tick {
             return None;
@@ -144,7 +144,7 @@ impl Runs {
 
     /// Whether a client's next update can be taken.
     #[inline]
-    pub(super) fn has(&self, scope: &Scope, id: u32, at: Reached) -> bool {
+    pub(super) fn has(&self, scope: &Scope, id: u32, at: Position) -> bool {
         self.place(id, scope.key(id), at).is_some()
     }
 
@@ -153,7 +153,7 @@ impl Runs {
         &mut self,
         scope: &mut Scope,
         ids: &[u32],
-        (at, left): (Reached, usize),
+        (at, left): (Position, usize),
         out: &mut BitWriter,
         carried: &mut Vec<CarriedGhost>,
     ) -> Option<Taken> {
