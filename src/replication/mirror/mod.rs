@@ -13,7 +13,6 @@ mod ghosts;
 mod names;
 mod pages;
 mod received;
-mod source;
 mod staged;
 mod states;
 mod view;
@@ -26,7 +25,6 @@ use self::ghosts::{Against, Ghosts, Outcome};
 pub use self::names::Named;
 use self::received::ReceivedTicks;
 pub use self::received::{PacketTime, TickArrival};
-use self::source::Plain;
 use self::staged::{Staged, StagedOp};
 pub use self::view::{WorldFrames, WorldTime};
 use super::class::Classes;
@@ -212,7 +210,13 @@ impl Mirror {
                         ghosts.read_update(at, Against { tick, base }, mask, reader, staged)?;
                     }
                     Op::Create(audience) => {
-                        ghosts.read_create(at, audience, &mut Plain(reader), staged)?;
+                        let mask = ghosts.read_create(at, audience, staged, |class, mask, words| {
+                            let mut each = class.properties.of(mask);
+                            Ok(each.try_for_each(|(i, property)| {
+                                property.read(reader, &mut words[class.properties.word_range(i)])
+                            })?)
+                        })?;
+                        ghosts.read_bodies(mask, reader, staged)?;
                     }
                     Op::Destroy => staged.push(class, at, StagedOp::Destroy),
                 }
