@@ -53,6 +53,7 @@ fn packet(rng: &mut Rng, mirror: &Mirror, tick: u32) -> (usize, Vec<u8>) {
     for at in [0, 1, 2, 0].into_iter().filter(|_| rng.chance(0.7)).collect::<Vec<_>>() {
         let class = classes.iter().nth(at).unwrap();
         let (each, properties) = (class.properties.each(), &class.properties);
+        writer.reset_section();
         writer.begin_section(&mut bits, at);
         let (begins, mut base, mut mask) = (rng.chance(0.1), Base::Newest { depth: 0 }, 0);
         for id in 0..IDS {
