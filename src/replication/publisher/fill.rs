@@ -145,12 +145,12 @@ impl Section<'_> {
             return None;
         }
         let from = (self.writer.at, self.left);
-        let taken = self.cache.runs.take(self.scope, ids, from, self.out, self.carried)?;
-        self.writer.at = taken.after;
-        self.left -= taken.bits;
-        self.costs.updates += taken.heads;
-        self.updates = (self.updates.0 + taken.bits, self.updates.1 + taken.count);
-        Some(taken.count)
+        let run = self.cache.runs.take(self.scope, ids, from, self.out, self.carried)?;
+        self.writer.at = run.after;
+        self.left -= run.bits;
+        self.costs.updates += run.heads;
+        self.updates = (self.updates.0 + run.bits, self.updates.1 + run.count());
+        Some(run.count())
     }
 
     /// Writes what is ready of the next ids, up to where a run ends that others may take; gives of how many, none if the packet
@@ -158,15 +158,10 @@ impl Section<'_> {
     fn write_run(&mut self, ids: &[u32]) -> Option<usize> {
         let begun = self.begun;
         if begun {
-            let progress = self.progress();
-            self.cache.runs.begin(progress);
+            self.cache.runs.begin(self.progress());
         }
-        let (mut count, mut full) = (0, false);
+        let (mut count, mut end, mut full) = (0, self.progress(), false);
         for id in ids {
-            if count > 0 && self.cache.runs.has(self.scope, *id, self.writer.at) {
-                // The rest is taken again.
-                break;
-            }
             let key = self.scope.key(*id);
             self.shared = None;
             match self.write(*id) {
@@ -176,8 +171,8 @@ impl Section<'_> {
                     self.carried.push(sent);
                     if let (Some(entry), true) = (self.shared, begun) {
                         count += 1;
-                        let progress = self.progress();
-                        self.cache.runs.push(key, entry, sent, progress);
+                        end = self.progress();
+                        self.cache.runs.push(key, entry, sent);
                         continue;
                     }
                 }
@@ -189,7 +184,7 @@ impl Section<'_> {
             break;
         }
         if begun {
-            self.cache.runs.end(self.out);
+            self.cache.runs.end(end, self.out);
         }
         (!full).then_some(count)
     }
