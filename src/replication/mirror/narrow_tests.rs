@@ -172,7 +172,7 @@ fn narrow_updates_are_those_of_any_class() {
     for seed in 0..40 {
         let mut rng = Rng::seeded(seed);
         let mut mirrors = [Mirror::new(classes.clone()), Mirror::new(classes.clone())];
-        mirrors[1].ghosts.iter_mut().for_each(Ghosts::widen);
+        mirrors[1].ghosts.iter_mut().for_each(|ghosts| ghosts.narrow = None);
         let mut columns = [columns.clone(), columns.clone()];
         for round in 0..60 {
             // Some come late.

@@ -157,9 +157,7 @@ impl Section<'_> {
     /// is full.
     fn write_run(&mut self, ids: &[u32]) -> Option<usize> {
         let begun = self.begun;
-        if begun {
-            self.cache.runs.begin(self.progress());
-        }
+        let is_kept = begun && self.cache.runs.begin(self.progress());
         let (mut count, mut end, mut full) = (0, self.progress(), false);
         for id in ids {
             let key = self.scope.key(*id);
@@ -171,8 +169,10 @@ impl Section<'_> {
                     self.carried.push(sent);
                     if let (Some(entry), true) = (self.shared, begun) {
                         count += 1;
-                        end = self.progress();
-                        self.cache.runs.push(key, entry, sent);
+                        if is_kept {
+                            end = self.progress();
+                            self.cache.runs.push(key, entry, sent);
+                        }
                         continue;
                     }
                 }
@@ -183,7 +183,7 @@ impl Section<'_> {
             count += 1;
             break;
         }
-        if begun {
+        if is_kept {
             self.cache.runs.end(end, self.out);
         }
         (!full).then_some(count)

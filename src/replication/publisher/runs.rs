@@ -39,7 +39,7 @@ pub(super) struct Progress {
 
 /// A run as one client was sent it.
 #[derive(Clone, Debug)]
-pub(super) struct Run {
+pub(super) struct SharedRun {
     /// Its updates among all that are kept.
     updates: Range<usize>,
     before: Position,
@@ -54,7 +54,7 @@ pub(super) struct Run {
     uses: u32,
 }
 
-impl Run {
+impl SharedRun {
     /// How many updates it has.
     pub(super) fn count(&self) -> usize {
         self.updates.len()
@@ -65,7 +65,7 @@ impl Run {
 #[derive(Debug, Default)]
 pub(super) struct Runs {
     tick: u32,
-    runs: Vec<Run>,
+    runs: Vec<SharedRun>,
     /// By first id: the tick of its runs, and the last of these.
     last: Vec<(u32, u32)>,
     // Of the runs' updates: ids, what the records were before, entries, and what packets carry.
@@ -115,7 +115,7 @@ impl Runs {
         (at, left): (Position, usize),
         out: &mut BitWriter,
         carried: &mut Vec<CarriedGhost>,
-    ) -> Option<&Run> {
+    ) -> Option<&SharedRun> {
         let place = self.find(scope, ids, at).filter(|place| self.runs[*place].bits <= left)?;
         let run = &mut self.runs[place];
         run.uses += 1;
@@ -145,22 +145,21 @@ impl Runs {
         None
     }
 
-    /// Begins a run here, if runs are kept.
+    /// Begins a run here; false if none are kept.
     #[inline]
-    pub(super) fn begin(&mut self, from: Progress) {
+    pub(super) fn begin(&mut self, from: Progress) -> bool {
         self.draft = (self.tick >= self.paused_until).then_some((from, self.ids.len()));
+        self.draft.is_some()
     }
 
     /// An update of the run was written, of a ghost whose record was this.
     #[inline]
     pub(super) fn push(&mut self, key: u128, entry: usize, carried: CarriedGhost) {
-        if self.draft.is_some() {
-            self.ids.push(carried.id.into());
-            self.keys.push(key);
-            // A tick has fewer entries.
-            self.entries.push(entry as u32);
-            self.carried.push(carried);
-        }
+        self.ids.push(carried.id.into());
+        self.keys.push(key);
+        // A tick has fewer entries.
+        self.entries.push(entry as u32);
+        self.carried.push(carried);
     }
 
     /// Ends the run before a packet's place, and keeps it for others.
@@ -183,6 +182,6 @@ impl Runs {
         let next = if tick == self.tick { last } else { NONE };
         self.last[first] = (self.tick, self.runs.len() as u32);
         let (before, after, heads) = (from.at, to.at, to.heads - from.heads);
-        self.runs.push(Run { updates, before, after, word, bits, heads, next, uses: 0 });
+        self.runs.push(SharedRun { updates, before, after, word, bits, heads, next, uses: 0 });
     }
 }

@@ -74,7 +74,7 @@ pub(super) struct Ghosts {
     words: Box<[u64]>,
     older: Box<[u64]>,
     /// How updates are read, where all words are narrow and come with each.
-    narrow: Option<Narrow>,
+    pub(super) narrow: Option<Narrow>,
     /// Of the last update's mask.
     mask_words: MaskWords,
 }
@@ -101,12 +101,6 @@ impl Ghosts {
             mask_words: MaskWords::default(),
             class,
         }
-    }
-
-    /// Reads updates as those of any class from now on.
-    #[cfg(test)]
-    pub(super) fn widen(&mut self) {
-        self.narrow = None;
     }
 
     pub(super) fn class(&self) -> &GhostClass {

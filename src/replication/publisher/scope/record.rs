@@ -160,15 +160,6 @@ impl Record {
         self.state != GhostState::Destroying && self.since(self.acked_count) >= MAX_IN_FLIGHT
     }
 
-    /// Whether the ack of this update proves that the client has its state, and nothing waits for it.
-    #[inline]
-    pub(super) fn is_acked_by(&self, update: CarriedGhost) -> bool {
-        update.op.is_update()
-            && self.state == GhostState::Live
-            && self.since(self.acked_count) < MAX_IN_FLIGHT
-            && self.since(update.base_count) < HISTORY
-    }
-
     /// Whether nothing was sent of it that an ack could still count for: a message may have named it, and that is all.
     pub(super) fn is_unsent(&self) -> bool {
         self.state == GhostState::Creating && self.count == self.acked_count
