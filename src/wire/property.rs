@@ -27,12 +27,12 @@ pub struct Property {
     field: Field,
     ranges: Box<[WordRange]>,
     /// In the order of the wire; none of a property that goes whole.
-    parts: Box<[Part]>,
+    parts: Box<[ValuePart]>,
 }
 
 /// A part of a property's value.
 #[derive(Clone, Debug)]
-enum Part {
+enum ValuePart {
     /// One value: where its cell begins among the property's bytes, and its words.
     Value { leaf: Leaf, at: usize, words: Range<usize> },
     /// Whether an optional has an item, whose parts follow.
@@ -54,7 +54,7 @@ impl Presence {
         words[self.words.start] != 0
     }
 
-    /// The item's words.
+    /// The item's words, without the one that says whether there is an item.
     fn item(&self) -> Range<usize> {
         self.words.start + 1..self.words.end
     }
@@ -96,11 +96,11 @@ impl Property {
 
     /// Visits the parts in order; those of an item only if `each` returns true of its presence.
     #[inline]
-    fn visit<E>(&self, mut each: impl FnMut(&Part) -> Result<bool, E>) -> Result<(), E> {
+    fn visit<E>(&self, mut each: impl FnMut(&ValuePart) -> Result<bool, E>) -> Result<(), E> {
         let mut next = 0;
         while let Some(part) = self.parts.get(next) {
             next = match (part, each(part)?) {
-                (Part::Presence(presence), false) => next + 1 + presence.parts,
+                (ValuePart::Presence(presence), false) => next + 1 + presence.parts,
                 _ => next + 1,
             };
         }
@@ -118,12 +118,12 @@ impl Property {
     /// As [`Property::quantize`], of the value at `at`.
     pub(super) fn quantize_at(&self, body: &[u8], at: usize, words: &mut [u64]) -> Result<(), ValueError> {
         self.visit(|part| match part {
-            Part::Value { leaf, at: within, words: range } => {
+            ValuePart::Value { leaf, at: within, words: range } => {
                 let (at, ranges) = (at.saturating_add(*within), &self.ranges[range.clone()]);
                 let quantized = &mut words[range.clone()];
                 leaf.codec().quantize(body, at, leaf.column(), ranges, quantized).map(|()| true)
             }
-            Part::Presence(presence) => {
+            ValuePart::Presence(presence) => {
                 let flag = cell::<1>(body, at.saturating_add(presence.cell.end)).ok_or(ValueError::Row)?;
                 Ok(presence.note(flag != [0], words))
             }
@@ -138,11 +138,11 @@ impl Property {
     /// As [`Property::restore`], into its cell.
     pub(super) fn restore_at(&self, words: &[u64], cell: &mut [u8]) {
         let Ok(()) = self.visit::<Infallible>(|part| match part {
-            Part::Value { leaf, at, words: range } => {
+            ValuePart::Value { leaf, at, words: range } => {
                 leaf.codec().restore(&words[range.clone()], &mut cell[*at..], leaf.column());
                 Ok(true)
             }
-            Part::Presence(presence) => {
+            ValuePart::Presence(presence) => {
                 let is_present = presence.is_in(words);
                 cell[presence.cell.end] = is_present.into();
                 if !is_present {
@@ -155,11 +155,11 @@ impl Property {
 
     pub fn write<S: BitSink + ?Sized>(&self, words: &[u64], sink: &mut S) {
         let Ok(()) = self.visit::<Infallible>(|part| match part {
-            Part::Value { leaf, words: range, .. } => {
+            ValuePart::Value { leaf, words: range, .. } => {
                 leaf.codec().write_words(&self.ranges[range.clone()], &words[range.clone()], sink);
                 Ok(true)
             }
-            Part::Presence(presence) => {
+            ValuePart::Presence(presence) => {
                 sink.bool(presence.is_in(words));
                 Ok(presence.is_in(words))
             }
@@ -172,24 +172,24 @@ impl Property {
     /// Everything that reading a message refuses.
     pub fn read(&self, reader: &mut BitReader<'_>, words: &mut [u64]) -> Result<(), ReadError> {
         self.visit(|part| match part {
-            Part::Value { leaf, words: range, .. } => {
+            ValuePart::Value { leaf, words: range, .. } => {
                 let (ranges, words) = (&self.ranges[range.clone()], &mut words[range.clone()]);
                 leaf.codec().read_words(ranges, reader, words).map(|()| true)
             }
-            Part::Presence(presence) => Ok(presence.note(reader.bool()?, words)),
+            ValuePart::Presence(presence) => Ok(presence.note(reader.bool()?, words)),
         })
     }
 
     /// Writes words against those of a baseline.
     pub fn write_delta<S: BitSink + ?Sized>(&self, words: &[u64], baseline: &[u64], sink: &mut S) {
         let Ok(()) = self.visit::<Infallible>(|part| match part {
-            Part::Value { words: range, .. } => {
+            ValuePart::Value { words: range, .. } => {
                 for i in range.clone() {
                     self.ranges[i].write_delta(words[i], baseline[i], sink);
                 }
                 Ok(true)
             }
-            Part::Presence(presence) => {
+            ValuePart::Presence(presence) => {
                 sink.bool(presence.is_in(words));
                 Ok(presence.is_in(words))
             }
@@ -268,14 +268,14 @@ impl Property {
         words: &mut [u64],
     ) -> Result<(), ReadError> {
         self.visit(|part| match part {
-            Part::Value { leaf, words: range, .. } => {
+            ValuePart::Value { leaf, words: range, .. } => {
                 for i in range.clone() {
                     words[i] = self.ranges[i].read_delta(baseline[i], reader)?;
                 }
                 let has_value = leaf.codec().has_value(&words[range.clone()]);
                 if has_value { Ok(true) } else { reader.refuse(ReadError::NotFinite) }
             }
-            Part::Presence(presence) => Ok(presence.note(reader.bool()?, words)),
+            ValuePart::Presence(presence) => Ok(presence.note(reader.bool()?, words)),
         })
     }
 
@@ -313,16 +313,16 @@ impl Property {
     /// Those of reading it, except for those that depend on the baseline.
     pub fn skip(&self, delta: bool, reader: &mut BitReader<'_>) -> Result<(), ReadError> {
         self.visit(|part| match part {
-            Part::Value { words, .. } if delta => {
+            ValuePart::Value { words, .. } if delta => {
                 let mut ranges = self.ranges[words.clone()].iter();
                 ranges.try_for_each(|range| range.read_residual(reader).map(drop)).map(|()| true)
             }
-            Part::Value { leaf, words, .. } => {
+            ValuePart::Value { leaf, words, .. } => {
                 let mut skipped = [0; MAX_LEAF_WORDS];
                 let ranges = &self.ranges[words.clone()];
                 leaf.codec().read_words(ranges, reader, &mut skipped[..words.len()]).map(|()| true)
             }
-            Part::Presence(_) => reader.bool(),
+            ValuePart::Presence(_) => reader.bool(),
         })
     }
 
@@ -349,10 +349,10 @@ impl Property {
     pub fn has_value(&self, words: &[u64]) -> bool {
         let in_range = self.ranges.iter().zip(words).all(|(range, word)| *word <= range.last());
         let visited = self.visit(|part| match part {
-            Part::Value { leaf, words: range, .. } => {
+            ValuePart::Value { leaf, words: range, .. } => {
                 leaf.codec().has_value(&words[range.clone()]).then_some(true).ok_or(())
             }
-            Part::Presence(presence) => {
+            ValuePart::Presence(presence) => {
                 let is_present = presence.is_in(words);
                 let is_empty = || words[presence.item()].iter().all(|word| *word == 0);
                 (is_present || is_empty()).then_some(is_present).ok_or(())
@@ -376,7 +376,7 @@ fn add(
     node: &Node,
     are_flags: bool,
     at: usize,
-    parts: &mut Vec<Part>,
+    parts: &mut Vec<ValuePart>,
     found: &mut Vec<(u64, Metric)>,
 ) -> bool {
     let start = found.len();
@@ -386,7 +386,7 @@ fn add(
             let metric_of = |metric| if are_flags { Metric::Choice } else { metric };
             let has_words =
                 leaf.codec().each_range(&mut |last, metric| found.push((last, metric_of(metric))));
-            parts.push(Part::Value { leaf: leaf.clone(), at, words: start..found.len() });
+            parts.push(ValuePart::Value { leaf: leaf.clone(), at, words: start..found.len() });
             has_words
         }
         Node::Optional(optional) => {
@@ -394,7 +394,7 @@ fn add(
             found.push((1, Metric::Choice));
             let has_words = add(optional.item(), are_flags, at, parts, found);
             let (words, count) = (start..found.len(), parts.len() - place);
-            parts.insert(place, Part::Presence(Presence { cell, words, parts: count }));
+            parts.insert(place, ValuePart::Presence(Presence { cell, words, parts: count }));
             has_words
         }
         Node::Nested(schema) => schema
