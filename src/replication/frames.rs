@@ -1,6 +1,6 @@
 //! The ghosts of a class, each between two states, and the columns that show them at a time between ticks.
 //!
-//! Promises: between ticks only numbers are computed, a column at a time; each state is converted to numbers once.
+//! Promises: between ticks only numbers are computed, a column at a time; each state is converted to numbers as it comes next, and as it is the earlier one.
 //! Nothing is allocated unless there are more rows than ever before. A ghost at rest costs a comparison.
 
 use std::sync::Arc;
@@ -26,22 +26,19 @@ pub struct Segment {
 
 /// A property with words, and the data for showing it.
 #[derive(Debug)]
-struct Shown {
+struct Drawing {
     property: usize,
     rule: Rule,
     column: Option<Column>,
     /// None for properties that aren't interpolated.
     numbers: Option<Numbers>,
-    /// For those, the words by row: the shown ones, and the next ones.
-    now: Vec<u64>,
-    next: Vec<u64>,
 }
 
 /// The ghosts of a class at a time.
 #[derive(Debug)]
 pub struct Frames {
     class: Arc<GhostClass>,
-    shown: Box<[Shown]>,
+    shown: Box<[Drawing]>,
     /// By row, as all that follow: the ticks of its states, and from when it moves.
     from: Vec<u32>,
     to: Vec<u32>,
@@ -67,7 +64,7 @@ impl Frames {
             let wants = rule != Rule::Step || is_velocity(i);
             let numbers = rules::numbers_of(node).filter(|_| wants);
             let numbers = numbers.map(|count| Numbers { count, from: Vec::new(), to: Vec::new() });
-            Shown { property: i, rule, column, numbers, now: Vec::new(), next: Vec::new() }
+            Drawing { property: i, rule, column, numbers }
         });
         let sizes = class.properties.each().iter().map(|property| property.field().node().size());
         let largest = sizes.max().unwrap_or(0);
@@ -114,11 +111,6 @@ impl Frames {
                 numbers.from.resize(rows * numbers.count, 0.0);
                 numbers.to.resize(rows * numbers.count, 0.0);
             }
-            if shown.rule == Rule::Step {
-                let count = self.class.properties.each()[shown.property].words().len();
-                shown.now.resize(rows * count, 0);
-                shown.next.resize(rows * count, 0);
-            }
         }
     }
 
@@ -155,12 +147,9 @@ impl Frames {
         let to = segment.to.unwrap_or(NONE);
         let (had_from, had_to) =
             (was_alive && self.from[row] == segment.from, was_alive && self.to[row] == to);
-        let moved_on = was_alive && self.to[row] == segment.from;
         (self.from[row], self.to[row], self.begin[row]) = (segment.from, to, segment.begin);
         self.alive[row] = 1;
-        if moved_on {
-            self.is_moving(row, columns);
-        } else if !had_from && at(segment.from, words) {
+        if !had_from && at(segment.from, words) {
             self.put(row, words, Some(columns));
         }
         if let Some(tick) = segment.to
@@ -175,14 +164,12 @@ impl Frames {
     /// and as numbers for the others.
     fn put(&mut self, row: usize, words: &[u64], mut columns: Option<&mut [&mut [u8]]>) {
         let properties = &self.class.properties;
-        for Shown { property, rule, column, numbers, now, next } in &mut self.shown {
+        for Drawing { property, rule, column, numbers } in &mut self.shown {
             let (each, words) = (&properties.each()[*property], &words[properties.word_range(*property)]);
-            if *rule == Rule::Step {
-                let kept = if columns.is_some() { now } else { next };
-                kept[row * words.len()..][..words.len()].copy_from_slice(words);
-                if let Some(columns) = &mut columns {
-                    put_cell(each, words, row, columns.get_mut(*property));
-                }
+            if *rule == Rule::Step
+                && let Some(columns) = &mut columns
+            {
+                put_cell(each, words, row, columns.get_mut(*property));
             }
             if let Some(Numbers { count, from, to }) = numbers {
                 let kept = if columns.is_some() { from } else { to };
@@ -190,26 +177,6 @@ impl Frames {
                 let cell = &mut self.cell[..size];
                 each.restore_column(words, cell, size);
                 read_numbers(*column, cell, &mut kept[row * *count..(row + 1) * *count]);
-            }
-        }
-    }
-
-    /// Makes the next state the earlier one.
-    fn is_moving(&mut self, row: usize, columns: &mut [&mut [u8]]) {
-        let properties = &self.class.properties;
-        for Shown { property, rule, numbers, now, next, .. } in &mut self.shown {
-            if *rule == Rule::Step {
-                let each = &properties.each()[*property];
-                let range = row * each.words().len()..(row + 1) * each.words().len();
-                let (now, next) = (&mut now[range.clone()], &next[range]);
-                if now != next {
-                    now.copy_from_slice(next);
-                    put_cell(each, next, row, columns.get_mut(*property));
-                }
-            }
-            if let Some(Numbers { count, from, to }) = numbers {
-                let range = row * *count..(row + 1) * *count;
-                from[range.clone()].copy_from_slice(&to[range]);
             }
         }
     }
@@ -256,7 +223,7 @@ impl Frames {
         }
     }
 
-    fn show_moving(&self, shown: &Shown, numbers: &Numbers, tick: f64, ahead: f64, cells: &mut [u8]) {
+    fn show_moving(&self, shown: &Drawing, numbers: &Numbers, tick: f64, ahead: f64, cells: &mut [u8]) {
         let Some(velocity) = shown.rule.velocity() else { return };
         let speeds = self.shown.iter().find(|it| it.property == velocity.property);
         let Some(speeds) = speeds.and_then(|it| it.numbers.as_ref()) else { return };
