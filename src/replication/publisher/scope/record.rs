@@ -138,6 +138,22 @@ impl CarriedOp {
 }
 
 impl Record {
+    /// A ghost of which nothing was sent.
+    pub(super) fn new(row: u32, acked: u32, state: GhostState, audience: Audience) -> Self {
+        Record {
+            sent: 0,
+            acked,
+            // Rows are below a capacity of 2^16.
+            row: row as u16,
+            older_age: 0,
+            older_count: 0,
+            acked_count: 0,
+            count: 0,
+            state,
+            hold: Hold::new(audience),
+        }
+    }
+
     /// All of it, as one number.
     #[inline]
     pub(super) fn key(&self) -> u128 {
