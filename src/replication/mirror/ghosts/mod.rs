@@ -144,16 +144,11 @@ impl Ghosts {
     }
 
     fn flags(&self, id: usize) -> u8 {
-        self.pages.get(id).map_or(0, |(page, at)| page.states.heads[at].flags)
+        self.pages.head(id).flags
     }
 
     pub(super) fn tick(&self, id: usize) -> u32 {
-        self.pages.get(id).map_or(0, |(page, at)| page.states.heads[at].tick)
-    }
-
-    /// The tick of the last end of a ghost with this id, 0 if there was none.
-    pub(super) fn destroyed_at(&self, id: usize) -> u32 {
-        self.pages.get(id).map_or(0, |(page, at)| page.states.heads[at].destroyed)
+        self.pages.head(id).tick
     }
 
     pub(super) fn value(&self, id: usize, property: usize) -> Option<&[u8]> {
