@@ -28,7 +28,7 @@ pub use self::received::{PacketTime, TickArrival};
 use self::staged::{Staged, StagedOp};
 pub use self::view::{WorldFrames, WorldTime};
 use super::class::Classes;
-use super::packet::{Continued, Heads, Op, TICK_BITS, Violation, Visit};
+use super::packet::{EarlierVisit, Heads, Op, TICK_BITS, Violation, Visit};
 use crate::store::sequence::nearest;
 use crate::wire::BitReader;
 
@@ -118,7 +118,7 @@ impl Mirror {
     /// before: keeps the ghosts that the server counts on, with their last values, and ends all others.
     fn note_visit(&mut self, visit: Option<(Visit, u32)>) {
         if core::mem::take(&mut self.awaits_visit) {
-            let is_ours = |continued: &Continued| continued.number == self.visit;
+            let is_ours = |continued: &EarlierVisit| continued.number == self.visit;
             let continued = visit.and_then(|(visit, _)| visit.continues).filter(is_ours);
             self.begin_visit(
                 continued.map(|continued| continued.until.wrapping_sub(self.tick_offset as u32)),

@@ -9,7 +9,7 @@ use crate::wire::{BitSink, BitWriter};
 
 /// A record's head, not yet written.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::replication) struct Drafted {
+pub(in crate::replication) struct HeadDraft {
     id: u32,
     head: u64,
     head_bits: u32,
@@ -19,7 +19,7 @@ pub(in crate::replication) struct Drafted {
     base: Base,
 }
 
-impl Drafted {
+impl HeadDraft {
     #[inline]
     pub(in crate::replication) fn bits(&self) -> usize {
         (self.head_bits + self.mask_bits) as usize
@@ -87,18 +87,24 @@ impl Writer {
         bits.bool(false);
     }
 
-    pub(in crate::replication) fn create(&self, id: u32, audience: Audience, is_chosen: bool) -> Drafted {
+    pub(in crate::replication) fn create(&self, id: u32, audience: Audience, is_chosen: bool) -> HeadDraft {
         let chosen = u64::from(is_chosen && audience.chosen) << 3;
         self.draft(id, 0b10 | u64::from(audience.owner) << 2 | chosen, 3 + u32::from(is_chosen))
     }
 
-    pub(in crate::replication) fn destroy(&self, id: u32) -> Drafted {
+    pub(in crate::replication) fn destroy(&self, id: u32) -> HeadDraft {
         self.draft(id, 0b00, 2)
     }
 
     /// Drafts an update, with a mask of this many properties.
     #[inline]
-    pub(in crate::replication) fn update(&self, id: u32, base: Base, mask: u64, properties: u32) -> Drafted {
+    pub(in crate::replication) fn update(
+        &self,
+        id: u32,
+        base: Base,
+        mask: u64,
+        properties: u32,
+    ) -> HeadDraft {
         let (mut rest, mut bits) = (1, 1);
         if base == self.at.base {
             rest |= 1 << 1;
@@ -129,7 +135,7 @@ impl Writer {
                 }
             }
         }
-        let mut drafted = Drafted { base, mask, ..self.draft(id, rest, bits) };
+        let mut drafted = HeadDraft { base, mask, ..self.draft(id, rest, bits) };
         if mask == self.at.mask {
             drafted.head |= 1 << drafted.head_bits;
         } else {
@@ -152,9 +158,9 @@ impl Writer {
 
     /// Writes the record's flag and its gap, then `rest`.
     #[inline]
-    fn draft(&self, id: u32, rest: u64, rest_bits: u32) -> Drafted {
+    fn draft(&self, id: u32, rest: u64, rest_bits: u32) -> HeadDraft {
         let (gap, gap_bits) = gap(id - self.at.next);
-        Drafted {
+        HeadDraft {
             id,
             head: 1 | gap << 1 | rest << (1 + gap_bits),
             head_bits: 1 + gap_bits + rest_bits,
@@ -165,7 +171,7 @@ impl Writer {
     }
 
     #[inline]
-    pub(in crate::replication) fn write(&mut self, bits: &mut BitWriter, drafted: &Drafted) {
+    pub(in crate::replication) fn write(&mut self, bits: &mut BitWriter, drafted: &HeadDraft) {
         bits.bits(drafted.head, drafted.head_bits);
         if drafted.mask_bits > 0 {
             bits.bits(drafted.mask, drafted.mask_bits);

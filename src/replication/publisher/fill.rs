@@ -1,6 +1,6 @@
 //! Writes a client's packet.
 
-use super::super::packet::{Audience, Base, Drafted, Writer};
+use super::super::packet::{Audience, Base, HeadDraft, Writer};
 use super::super::table::Table;
 use super::cache::Cache;
 use super::coded::PacketCoder;
@@ -283,7 +283,7 @@ impl Section<'_> {
 
     /// Writes a record with an entry's properties, if there is room; returns its bits.
     #[inline]
-    fn put(&mut self, drafted: &Drafted, at: usize, row: u32) -> Option<usize> {
+    fn put(&mut self, drafted: &HeadDraft, at: usize, row: u32) -> Option<usize> {
         let entry = self.cache.entry(at);
         let bits = drafted.bits() + entry.bits as usize;
         let others = entry.mask & self.without_words;
