@@ -156,10 +156,13 @@ impl Scope {
 
     /// Says for which rows, a byte each, the game chose the client.
     pub(super) fn set_chosen(&mut self, tick: u32, chosen: &[u8]) {
-        for row in 0..self.of_row.len() as u32 {
-            let chosen = chosen.get(row as usize).is_some_and(|byte| *byte != 0);
-            self.set_audience(row, tick, |before| Audience { chosen, ..before });
+        let rows = core::mem::take(&mut self.rows);
+        for row in ones_of(&rows) {
+            let chosen = chosen.get(row).is_some_and(|byte| *byte != 0);
+            // Below the capacity.
+            self.set_audience(row as u32, tick, |before| Audience { chosen, ..before });
         }
+        self.rows = rows;
     }
 
     /// Whether the game chose the client for a row that it has.
