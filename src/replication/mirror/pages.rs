@@ -20,23 +20,22 @@ pub(super) struct Page {
     pub(super) came: Vec<u32>,
 }
 
-impl Page {
-    #[cold]
-    fn new(form: Form) -> Box<Self> {
-        Box::new(Page { version: 0, states: States::new(form), bodies: Vec::new(), came: Vec::new() })
-    }
-}
-
 #[derive(Debug)]
 pub(super) struct Pages {
     form: Form,
-    made: Vec<Option<Box<Page>>>,
+    /// By page: 1 more than its index; 0 if it doesn't exist. Two bytes each, as a packet may name the highest id of each class.
+    places: Vec<u16>,
+    #[expect(
+        clippy::vec_box,
+        reason = "another page is made without moving those there are, or room for more"
+    )]
+    made: Vec<Box<Page>>,
 }
 
 impl Pages {
     /// No pages yet, for words of this form.
     pub(super) fn new(form: Form) -> Self {
-        Pages { form, made: Vec::new() }
+        Pages { form, places: Vec::new(), made: Vec::new() }
     }
 
     /// How states are stored.
@@ -47,18 +46,20 @@ impl Pages {
 
     /// Drops all pages and their states.
     pub(super) fn clear(&mut self) {
-        self.made = Vec::new();
+        (self.places, self.made) = (Vec::new(), Vec::new());
     }
 
     /// The page of an id, if it exists, and the id's place in it.
     #[inline]
     pub(super) fn get(&self, id: usize) -> Option<(&Page, usize)> {
-        Some((self.made.get(id / PAGE)?.as_deref()?, id % PAGE))
+        let place = usize::from(*self.places.get(id / PAGE)?);
+        Some((self.made.get(place.wrapping_sub(1))?, id % PAGE))
     }
 
     #[inline]
     pub(super) fn get_mut(&mut self, id: usize) -> Option<(&mut Page, usize)> {
-        Some((self.made.get_mut(id / PAGE)?.as_deref_mut()?, id % PAGE))
+        let place = usize::from(*self.places.get(id / PAGE)?);
+        Some((self.made.get_mut(place.wrapping_sub(1))?, id % PAGE))
     }
 
     /// The state that an update of a plain class of this tick is against, and the one before it where the base has one: a server that
@@ -95,9 +96,21 @@ impl Pages {
     /// Like [`Pages::get_mut`], for an id below a class's capacity: allocates the page if necessary.
     #[inline]
     pub(super) fn make(&mut self, id: usize) -> (&mut Page, usize) {
-        if self.made.len() <= id / PAGE {
-            self.made.resize_with(id / PAGE + 1, || None);
+        if self.places.get(id / PAGE).is_none_or(|place| *place == 0) {
+            self.make_page(id / PAGE);
         }
-        (self.made[id / PAGE].get_or_insert_with(|| Page::new(self.form)), id % PAGE)
+        let place = usize::from(self.places[id / PAGE]) - 1;
+        (&mut self.made[place], id % PAGE)
+    }
+
+    #[cold]
+    fn make_page(&mut self, page: usize) {
+        if self.places.len() <= page {
+            self.places.resize(page + 1, 0);
+        }
+        let empty = Page { version: 0, states: States::new(self.form), bodies: Vec::new(), came: Vec::new() };
+        self.made.push(Box::new(empty));
+        // Capacities are at most 2^16, which is 1,024 pages.
+        self.places[page] = self.made.len() as u16;
     }
 }
