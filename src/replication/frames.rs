@@ -1,6 +1,6 @@
 //! The ghosts of a class, each between two states, and the columns that show them at a time between ticks.
 //!
-//! Promises: between ticks only numbers are computed, a column at a time; each state is converted to numbers as it comes next, and as it is the earlier one.
+//! Promises: between ticks only numbers are computed, a column at a time; each state is converted to numbers once.
 //! Nothing is allocated unless there are more rows than ever before. A ghost at rest costs a comparison.
 
 use std::sync::Arc;
@@ -32,6 +32,9 @@ struct Drawing {
     column: Option<Column>,
     /// None for properties that aren't interpolated.
     numbers: Option<Numbers>,
+    /// For those, the words by row: the shown ones, and the next ones.
+    now: Vec<u64>,
+    next: Vec<u64>,
 }
 
 /// The ghosts of a class at a time.
@@ -64,7 +67,7 @@ impl Frames {
             let wants = rule != Rule::Step || is_velocity(i);
             let numbers = rules::numbers_of(node).filter(|_| wants);
             let numbers = numbers.map(|count| Numbers { count, from: Vec::new(), to: Vec::new() });
-            Drawing { property: i, rule, column, numbers }
+            Drawing { property: i, rule, column, numbers, now: Vec::new(), next: Vec::new() }
         });
         let sizes = class.properties.each().iter().map(|property| property.field().node().size());
         let largest = sizes.max().unwrap_or(0);
@@ -111,6 +114,11 @@ impl Frames {
                 numbers.from.resize(rows * numbers.count, 0.0);
                 numbers.to.resize(rows * numbers.count, 0.0);
             }
+            if shown.rule == Rule::Step {
+                let count = self.class.properties.each()[shown.property].words().len();
+                shown.now.resize(rows * count, 0);
+                shown.next.resize(rows * count, 0);
+            }
         }
     }
 
@@ -147,9 +155,12 @@ impl Frames {
         let to = segment.to.unwrap_or(NONE);
         let (had_from, had_to) =
             (was_alive && self.from[row] == segment.from, was_alive && self.to[row] == to);
+        let moved_on = was_alive && self.to[row] == segment.from;
         (self.from[row], self.to[row], self.begin[row]) = (segment.from, to, segment.begin);
         self.alive[row] = 1;
-        if !had_from && at(segment.from, words) {
+        if moved_on {
+            self.is_moving(row, columns);
+        } else if !had_from && at(segment.from, words) {
             self.put(row, words, Some(columns));
         }
         if let Some(tick) = segment.to
@@ -164,12 +175,14 @@ impl Frames {
     /// and as numbers for the others.
     fn put(&mut self, row: usize, words: &[u64], mut columns: Option<&mut [&mut [u8]]>) {
         let properties = &self.class.properties;
-        for Drawing { property, rule, column, numbers } in &mut self.shown {
+        for Drawing { property, rule, column, numbers, now, next } in &mut self.shown {
             let (each, words) = (&properties.each()[*property], &words[properties.word_range(*property)]);
-            if *rule == Rule::Step
-                && let Some(columns) = &mut columns
-            {
-                put_cell(each, words, row, columns.get_mut(*property));
+            if *rule == Rule::Step {
+                let kept = if columns.is_some() { now } else { next };
+                kept[row * words.len()..][..words.len()].copy_from_slice(words);
+                if let Some(columns) = &mut columns {
+                    put_cell(each, words, row, columns.get_mut(*property));
+                }
             }
             if let Some(Numbers { count, from, to }) = numbers {
                 let kept = if columns.is_some() { from } else { to };
@@ -177,6 +190,26 @@ impl Frames {
                 let cell = &mut self.cell[..size];
                 each.restore_column(words, cell, size);
                 read_numbers(*column, cell, &mut kept[row * *count..(row + 1) * *count]);
+            }
+        }
+    }
+
+    /// Makes the next state the earlier one.
+    fn is_moving(&mut self, row: usize, columns: &mut [&mut [u8]]) {
+        let properties = &self.class.properties;
+        for Drawing { property, rule, numbers, now, next, .. } in &mut self.shown {
+            if *rule == Rule::Step {
+                let each = &properties.each()[*property];
+                let range = row * each.words().len()..(row + 1) * each.words().len();
+                let (now, next) = (&mut now[range.clone()], &next[range]);
+                if now != next {
+                    now.copy_from_slice(next);
+                    put_cell(each, next, row, columns.get_mut(*property));
+                }
+            }
+            if let Some(Numbers { count, from, to }) = numbers {
+                let range = row * *count..(row + 1) * *count;
+                from[range.clone()].copy_from_slice(&to[range]);
             }
         }
     }
