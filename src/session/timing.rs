@@ -5,10 +5,10 @@
 
 use std::sync::Arc;
 
-use super::feature::{Feature, Moment};
+use super::feature::{Feature, Moment, succeeds};
 use super::protocol::{ServerTime, TIME};
 use super::view::Line;
-use crate::endpoint::{Dial, Event, Host, PeerHandle};
+use crate::endpoint::{Event, Host, PeerHandle};
 use crate::replication::{Mirror, PacketTime, Publisher};
 use crate::store::sequence::ahead;
 use crate::time::{Duration, Instant};
@@ -450,14 +450,7 @@ impl ServerTiming {
 impl ClientTiming {
     /// Follows the time of the server that was dialled, and of another one once the connection to the first is over.
     fn follow(&mut self, host: &Host, peer: PeerHandle) {
-        let is_here = |dial: &Dial| dial.end().is_none();
-        if self.server == Some(peer)
-            || host.dialled(peer).is_none()
-            || self.server.and_then(|server| host.dialled(server)).is_some_and(is_here)
-        {
-            return;
-        }
-        if self.server.replace(peer).is_some() {
+        if succeeds(host, self.server, peer) && self.server.replace(peer).is_some() {
             self.player.reset();
         }
     }
