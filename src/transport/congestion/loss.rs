@@ -126,7 +126,9 @@ impl Loss {
         let new = known && excess > MIN_EXCESS.max(chance).max(self.share);
         if rested && !signs.unhindered && (bounded || new) {
             let before = (self.before[0] / self.before[1].max(1.0)).clamp(1e-4, 1.0);
-            self.begin_test(now, if bounded { share.max(before) } else { before }, arrived);
+            // A loss that leads to a test proves nothing alone: of few packets, it is a large share.
+            let surely = (self.lost - (self.lost * PACKET).sqrt()) / self.judged.max(1.0);
+            self.begin_test(now, if bounded { surely.max(before) } else { before }, arrived);
         } else if let Some(ceiling) = &mut self.ceiling {
             ceiling.raise(now, seconds, self.max_rate, signs);
             if queue && ceiling.rate() > 1.1 * arrived {
