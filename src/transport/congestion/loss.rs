@@ -182,8 +182,7 @@ impl Loss {
             };
             let contended = others || test.unprovoked || less;
             let overflowed = test.arrived_before / (1.0 - self.share);
-            let floor =
-                if contended && signs.clear && before < MAX_FLOOR_LOSS { FLOOR * self.max_rate } else { 0.0 };
+            let floor = if contended && before < MAX_FLOOR_LOSS { FLOOR * self.max_rate } else { 0.0 };
             self.ceiling = Some(Ceiling::new(now, overflowed, contended, floor));
             self.lossy_tests = 0;
         } else {
