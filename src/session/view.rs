@@ -166,7 +166,7 @@ impl ClientView {
     pub(super) fn show<'a, C: AsMut<[&'a mut [u8]]>>(
         &mut self,
         (mirror, player): (&mut Mirror, Option<&mut Player>),
-        line: Line,
+        Line { heard, round_trip, acked_sent_at }: Line,
         now: Option<Instant>,
         tick: Option<f64>,
         columns: &mut [C],
@@ -174,9 +174,11 @@ impl ClientView {
         if core::mem::replace(&mut self.epoch, mirror.epoch()) != mirror.epoch() {
             self.playout.reset();
         }
-        let is_unheard = now.is_some_and(|now| self.is_unheard(now, line));
+        let is_unheard = now.is_some_and(|now| {
+            self.note_round_trip(now, round_trip);
+            now.since(acked_sent_at) > self.round_trip + UNHEARD_AFTER
+        });
         self.handle_arrivals(mirror.take_received(), is_unheard);
-        let heard = line.heard;
         if now.is_some() && core::mem::replace(&mut self.heard, heard) != heard && heard.is_some() {
             self.playout.handle_quiet();
         }
@@ -200,16 +202,14 @@ impl ClientView {
         Some(shown)
     }
 
-    /// Whether the server can't have heard the client for longer than round trips take. After a pause of this program, the
-    /// longest round trip from before it counts.
-    fn is_unheard(&mut self, now: Instant, line: Line) -> bool {
+    /// Notes the longest of the last round trips. After a pause of this program, the one from before it counts.
+    fn note_round_trip(&mut self, now: Instant, round_trip: Duration) {
         if self.playout.shown_at().is_some_and(|at| now.since(at) > PAUSE) {
             self.paused_until = now + ROUND_TRIPS_KEPT;
         }
         if now >= self.paused_until {
-            self.round_trip = line.round_trip;
+            self.round_trip = round_trip;
         }
-        now.since(line.acked_sent_at) > self.round_trip + UNHEARD_AFTER
     }
 
     /// Notes when ticks arrived. In one that a server without acks sent, only ghosts that rarely move are new: if that isn't
