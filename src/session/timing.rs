@@ -11,7 +11,7 @@ use super::view::Line;
 use crate::endpoint::{Event, Host, PeerHandle};
 use crate::replication::{Mirror, PacketTime, Publisher};
 use crate::store::sequence::ahead;
-use crate::time::{Duration, Instant};
+use crate::time::Instant;
 use crate::timeline::packet::{self, InputFault, Report, VIEW_STEPS};
 use crate::timeline::referee::TickTime;
 use crate::timeline::{InputState, LeadConfig, MissingPolicy, Player, PlayerConfig, Referee};
@@ -31,9 +31,6 @@ const DEFAULT_MAX_LEAD: f64 = 1.0;
 /// packet has fragments.
 const MAX_CHECKED: i64 = 320;
 
-/// The time without acks, beside a round trip, after which the server hasn't heard a client.
-const UNHEARD_AFTER: Duration = Duration::from_millis(50);
-
 /// When a packet with a tick arrived, and how many were lost since the packet with a tick before it.
 pub(super) fn packet_time(
     host: &Host,
@@ -49,10 +46,8 @@ pub(super) fn packet_time(
 /// The line to a client's server.
 pub(super) fn line_to(host: &Host, mirror: &mut Mirror, server: PeerHandle, now: Option<Instant>) -> Line {
     let Some(connection) = host.connection(server) else { return Line::default() };
-    let round_trip = connection.longest_rtt();
-    let is_unheard =
-        now.is_some_and(|now| now.since(connection.acked_sent_at()) > round_trip + UNHEARD_AFTER);
-    Line { heard: newest_in_rest(host, mirror, server, now), round_trip, is_unheard }
+    let heard = newest_in_rest(host, mirror, server, now);
+    Line { heard, round_trip: connection.longest_rtt(), acked_sent_at: connection.acked_sent_at() }
 }
 
 /// The newest packet of a peer, if all packets since the newest one with a tick arrived, and the server didn't wait for acks:
