@@ -110,8 +110,8 @@ impl TickData<'_> {
         let Peer { scopes, averages, writing, models, .. } = peer;
         let names = models.name(tick, &mut coder.basis.named);
         (coder.basis.room, coder.basis.acked) = (room, acked);
-        coder.basis.find_ready(self.tables, scopes);
-        let found = match coder.parts.iter().position(|part| part.basis.is_same(&coder.basis)) {
+        let is_same = |part: &Part| part.basis.is_same(&coder.basis, self.tables, scopes);
+        let found = match coder.parts.iter().position(is_same) {
             Some(part) => {
                 let carried = &coder.parts[part].carried;
                 for of_class in carried.chunk_by(|a, b| a.class == b.class) {
@@ -154,7 +154,8 @@ impl TickData<'_> {
         scopes: &mut [Scope],
         writing: &mut Vec<CarriedGhost>,
     ) -> Option<Part> {
-        let basis = core::mem::take(&mut coder.basis);
+        let mut basis = core::mem::take(&mut coder.basis);
+        basis.find_ready(self.tables, scopes);
         let models = models
             .models
             .get_or_insert_with(|| Models::first(self.tables.iter().map(|table| table.class().as_ref())));

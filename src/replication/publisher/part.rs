@@ -67,15 +67,10 @@ pub(super) struct Basis {
 }
 
 impl Basis {
-    /// Keeps what is known of the ready ghosts of coded classes.
+    /// Keeps what the ready ghosts are.
     pub(super) fn find_ready(&mut self, tables: &[Table], scopes: &[Scope]) {
         self.ghosts.clear();
-        let coded = (0..).zip(tables.iter().zip(scopes));
-        let coded = coded.filter(|(_, (table, scope))| table.class().coded && scope.due_count() > 0);
-        for (class, (_, scope)) in coded {
-            // Ids are below 2^16.
-            self.ghosts.extend(scope.each_ready().map(|id| (class, id as u16, scope.key(id))));
-        }
+        self.ghosts.extend(ready(tables, scopes));
     }
 
     /// The classes with ready ghosts.
@@ -83,10 +78,27 @@ impl Basis {
         self.ghosts.chunk_by(|a, b| a.0 == b.0).map(|of_class| of_class[0].0.into())
     }
 
-    /// Whether a part follows from both in the same way.
-    pub(super) fn is_same(&self, other: &Basis) -> bool {
+    /// Whether another one is the same, but for its ghosts, and these are what is ready.
+    pub(super) fn is_same(&self, other: &Basis, tables: &[Table], scopes: &[Scope]) -> bool {
         (self.room, self.acked) == (other.room, other.acked)
             && are_same(&self.named, &other.named)
-            && self.ghosts == other.ghosts
+            && are_equal(&self.ghosts, ready(tables, scopes))
     }
+}
+
+/// Whether these are the others, each in its place. Faster than [`Iterator::eq`] for what is made of many iterators.
+fn are_equal(some: &[Ready], mut others: impl Iterator<Item = Ready>) -> bool {
+    let rest = others.try_fold(some, |some, other| {
+        let (first, rest) = some.split_first()?;
+        (*first == other).then_some(rest)
+    });
+    rest.is_some_and(<[_]>::is_empty)
+}
+
+/// The ready ghosts of coded classes.
+fn ready(tables: &[Table], scopes: &[Scope]) -> impl Iterator<Item = Ready> {
+    let coded = (0..).zip(tables.iter().zip(scopes));
+    let coded = coded.filter(|(_, (table, scope))| table.class().coded && scope.due_count() > 0);
+    // Ids are below 2^16.
+    coded.flat_map(|(class, (_, scope))| scope.each_ready().map(move |id| (class, id as u16, scope.key(id))))
 }
