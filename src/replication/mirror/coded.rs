@@ -93,7 +93,7 @@ impl CodedReader {
     fn read_names(&mut self, tick: u32, reader: &mut BitReader<'_>) -> Result<bool, Violation> {
         let mut named = core::mem::take(&mut self.lent.named);
         named.clear();
-        // Six bits, and fifteen.
+        // Six bits, and 31.
         let age = reader.bits(AGE_BITS)? as u32;
         let newest = tick.saturating_sub(age);
         let mut missing = false;
@@ -209,7 +209,6 @@ impl Mirror {
                 note: None,
                 whole: false,
                 deviated: 0,
-                most: 0,
             };
             let listed = models.listed(class as usize);
             source.read_section((class, ghosts), tick, listed, &mut records, staged)?;
@@ -241,9 +240,8 @@ struct Coded<'s, 'a> {
     note: Option<Note>,
     /// Whether an update's words are whole.
     whole: bool,
-    /// What was read of an update: the properties that don't do what is likely, and the most bits of a distance.
+    /// The properties of an update that don't do what is likely.
     deviated: u64,
-    most: u32,
 }
 
 impl Coded<'_, '_> {
@@ -288,10 +286,9 @@ impl Coded<'_, '_> {
                     return Err(Violation::Mask { class, mask });
                 }
                 Op::Update { base, whole, mask } => {
-                    (self.whole, self.deviated, self.most) = (whole, 0, 0);
+                    (self.whole, self.deviated) = (whole, 0);
                     ghosts.read_coded_update(id, Against { tick, base }, mask, self, staged)?;
-                    let found = (self.deviated, self.most);
-                    self.listing.note(Note::of_update(self.note, (tick, base, mask), found));
+                    self.listing.note(Note::of_update(self.note, (tick, base, mask), self.deviated));
                 }
                 Op::Create(audience) => {
                     ghosts.read_create(id, audience, self, staged)?;
@@ -349,7 +346,6 @@ impl CodedSource for Coded<'_, '_> {
                 words[range].copy_from_slice(guessed);
             }
         }
-        self.most = off.most();
         Ok(())
     }
 }
