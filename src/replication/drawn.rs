@@ -7,11 +7,11 @@ use sha2::{Digest, Sha256};
 pub(super) fn drawn_number(count: u32, key: u64) -> u32 {
     let (mut left, mut right) = (count >> 16, count & 0xFFFF);
     for round in 1..=4 {
-        let mut said = [0; 13];
-        said[..8].copy_from_slice(&key.to_le_bytes());
-        said[8] = round;
-        said[9..].copy_from_slice(&right.to_le_bytes());
-        let digest = Sha256::digest(said);
+        let mut input = [0; 13];
+        input[..8].copy_from_slice(&key.to_le_bytes());
+        input[8] = round;
+        input[9..].copy_from_slice(&right.to_le_bytes());
+        let digest = Sha256::digest(input);
         (left, right) = (right, left ^ u32::from(u16::from_le_bytes([digest[0], digest[1]])));
     }
     left << 16 | right

@@ -26,7 +26,7 @@ pub struct Segment {
 
 /// A property with words, and the data for showing it.
 #[derive(Debug)]
-struct Shown {
+struct Drawing {
     property: usize,
     rule: Rule,
     column: Option<Column>,
@@ -41,7 +41,7 @@ struct Shown {
 #[derive(Debug)]
 pub struct Frames {
     class: Arc<GhostClass>,
-    shown: Box<[Shown]>,
+    shown: Box<[Drawing]>,
     /// By row, as all that follow: the ticks of its states, and from when it moves.
     from: Vec<u32>,
     to: Vec<u32>,
@@ -67,7 +67,7 @@ impl Frames {
             let wants = rule != Rule::Step || is_velocity(i);
             let numbers = rules::numbers_of(node).filter(|_| wants);
             let numbers = numbers.map(|count| Numbers { count, from: Vec::new(), to: Vec::new() });
-            Shown { property: i, rule, column, numbers, now: Vec::new(), next: Vec::new() }
+            Drawing { property: i, rule, column, numbers, now: Vec::new(), next: Vec::new() }
         });
         let sizes = class.properties.each().iter().map(|property| property.field().node().size());
         let largest = sizes.max().unwrap_or(0);
@@ -175,7 +175,7 @@ impl Frames {
     /// and as numbers for the others.
     fn put(&mut self, row: usize, words: &[u64], mut columns: Option<&mut [&mut [u8]]>) {
         let properties = &self.class.properties;
-        for Shown { property, rule, column, numbers, now, next } in &mut self.shown {
+        for Drawing { property, rule, column, numbers, now, next } in &mut self.shown {
             let (each, words) = (&properties.each()[*property], &words[properties.word_range(*property)]);
             if *rule == Rule::Step {
                 let kept = if columns.is_some() { now } else { next };
@@ -197,7 +197,7 @@ impl Frames {
     /// Makes the next state the earlier one.
     fn is_moving(&mut self, row: usize, columns: &mut [&mut [u8]]) {
         let properties = &self.class.properties;
-        for Shown { property, rule, numbers, now, next, .. } in &mut self.shown {
+        for Drawing { property, rule, numbers, now, next, .. } in &mut self.shown {
             if *rule == Rule::Step {
                 let each = &properties.each()[*property];
                 let range = row * each.words().len()..(row + 1) * each.words().len();
@@ -256,7 +256,7 @@ impl Frames {
         }
     }
 
-    fn show_moving(&self, shown: &Shown, numbers: &Numbers, tick: f64, ahead: f64, cells: &mut [u8]) {
+    fn show_moving(&self, shown: &Drawing, numbers: &Numbers, tick: f64, ahead: f64, cells: &mut [u8]) {
         let Some(velocity) = shown.rule.velocity() else { return };
         let speeds = self.shown.iter().find(|it| it.property == velocity.property);
         let Some(speeds) = speeds.and_then(|it| it.numbers.as_ref()) else { return };

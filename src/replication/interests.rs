@@ -16,8 +16,8 @@ use crate::endpoint::PeerHandle;
 #[derive(Debug)]
 pub struct Interests {
     /// By class, as all that follow.
-    rules: Box<[(Relevancy, ClassRelevancy)]>,
-    peers: HashMap<PeerHandle, Box<[Of]>>,
+    rules: Box<[ClassRelevancy]>,
+    peers: HashMap<PeerHandle, Box<[ClassInterest]>>,
     /// The rows of the client and class in hand that it owns.
     owned: Vec<u32>,
     changes: Changes,
@@ -27,7 +27,7 @@ pub struct Interests {
 
 /// What a client has of a class, and the inputs of that decision.
 #[derive(Debug, Default)]
-struct Of {
+struct ClassInterest {
     interest: Interest,
     viewpoints: Vec<[f64; 3]>,
     mask: Vec<u8>,
@@ -39,9 +39,8 @@ struct Of {
 
 impl Interests {
     pub fn new(classes: &Classes) -> Self {
-        let rule = Relevancy::Always;
         // All classes may have this one.
-        let each = classes.iter().filter_map(|class| Some((rule, ClassRelevancy::new(class, rule).ok()?)));
+        let each = classes.iter().filter_map(|class| ClassRelevancy::new(class, Relevancy::Always).ok());
         Interests {
             rules: each.collect(),
             peers: HashMap::new(),
@@ -63,7 +62,7 @@ impl Interests {
         rule: Relevancy,
     ) -> Result<(), RelevancyError> {
         let (Some(of), Some(place)) = (classes.get(class), self.rules.get_mut(class)) else { return Ok(()) };
-        *place = (rule, ClassRelevancy::new(of, rule)?);
+        *place = ClassRelevancy::new(of, rule)?;
         for of in self.peers.values_mut() {
             // No row has this number: forces a full check.
             of[class].interest.forget(u32::MAX);
@@ -73,7 +72,7 @@ impl Interests {
 
     /// The rule of a class.
     pub fn rule(&self, class: usize) -> Relevancy {
-        self.rules.get(class).map_or(Relevancy::Always, |(rule, _)| *rule)
+        self.rules.get(class).map_or(Relevancy::Always, |it| it.rule)
     }
 
     /// Sets the viewpoints of a client for a class with a grid; without any, its own ghosts are the viewpoints.
@@ -91,16 +90,16 @@ impl Interests {
         self.of(peer)[class].chosen = rows;
     }
 
-    fn of(&mut self, peer: PeerHandle) -> &mut [Of] {
+    fn of(&mut self, peer: PeerHandle) -> &mut [ClassInterest] {
         let count = self.rules.len();
-        self.peers.entry(peer).or_insert_with(|| (0..count).map(|_| Of::default()).collect())
+        self.peers.entry(peer).or_insert_with(|| (0..count).map(|_| ClassInterest::default()).collect())
     }
 
     /// Forgets everything about a row's former ghost. Call it when a ghost spawns in the row: masks that were set
     /// before don't cover that ghost.
     pub fn forget(&mut self, class: usize, row: u32) {
         for of in self.peers.values_mut() {
-            let Of { interest, mask, chosen, .. } = &mut of[class];
+            let ClassInterest { interest, mask, chosen, .. } = &mut of[class];
             interest.forget(row);
             for byte in [mask, chosen].into_iter().filter_map(|mask| mask.get_mut(row as usize)) {
                 *byte = 0;
@@ -122,7 +121,7 @@ impl Interests {
         }
         let is_owner = publisher.owner(class, row) == Some(peer);
         let is_new = !publisher.table(class).has_state(row);
-        let may = match self.rules.get(class)?.0 {
+        let may = match self.rule(class) {
             Relevancy::Always => true,
             Relevancy::Owner => is_owner,
             Relevancy::Grid(_) => is_owner || is_new,
@@ -148,9 +147,8 @@ impl Interests {
         }
         for class in 0..self.rules.len() {
             let table = publisher.table(class);
-            let (rule, relevancy) = &mut self.rules[class];
-            relevancy.begin_tick(table);
-            let by_owner = matches!(rule, Relevancy::Owner | Relevancy::Grid(_));
+            self.rules[class].begin_tick(table);
+            let by_owner = matches!(self.rule(class), Relevancy::Owner | Relevancy::Grid(_));
             for peer in &handles {
                 self.owned.clear();
                 if by_owner {
@@ -159,14 +157,14 @@ impl Interests {
                 }
                 let count = self.rules.len();
                 let of = self.peers.entry(*peer);
-                let of = of.or_insert_with(|| (0..count).map(|_| Of::default()).collect());
-                let Of { interest, viewpoints, mask, chosen, has_begun } = &mut of[class];
+                let of = of.or_insert_with(|| (0..count).map(|_| ClassInterest::default()).collect());
+                let ClassInterest { interest, viewpoints, mask, chosen, has_begun } = &mut of[class];
                 if !core::mem::replace(has_begun, true) {
                     // A client that came back has ghosts already.
                     interest.assume(&publisher.shown_rows(*peer, class));
                 }
                 let view = View { owned: &self.owned, viewpoints, mask };
-                self.rules[class].1.update(tick, publisher.table(class), view, interest, &mut self.changes);
+                self.rules[class].update(tick, publisher.table(class), view, interest, &mut self.changes);
                 // In the order of spawning: row numbers are reused, so ids in their order would reveal ghosts that
                 // the client has never seen. Ghosts of one tick are in row order.
                 let table = publisher.table(class);
@@ -181,7 +179,7 @@ impl Interests {
                     }
                 }
                 publisher.set_chosen(*peer, class, chosen);
-                publisher.set_sight(*peer, class, self.rules[class].1.sight(interest));
+                publisher.set_sight(*peer, class, self.rules[class].sight(interest));
             }
         }
         for (peer, class, row) in self.ahead.drain(..) {

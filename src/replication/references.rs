@@ -50,7 +50,7 @@ pub struct Links {
     /// The numbers of ghosts that came or went, with their classes, since the application was told.
     moved: BTreeMap<u32, usize>,
     /// By class and row: the references whose own ghosts came, or were given others. Those events say so.
-    told: HashMap<(usize, u32), u64>,
+    reported: HashMap<(usize, u32), u64>,
 }
 
 impl Links {
@@ -131,7 +131,7 @@ impl Links {
         }
         if let Some(held) = held.filter(|_| mask != 0) {
             self.hold(at, mask, held);
-            *self.told.entry(at).or_default() |= mask;
+            *self.reported.entry(at).or_default() |= mask;
         }
     }
 
@@ -158,12 +158,13 @@ impl Links {
     /// The references that lead to another ghost than at the last call, or to none, without a word by their own ghosts'
     /// events: in the order of their classes, rows and properties.
     pub fn take_relinked(&mut self, references: &References) -> BTreeSet<Reference> {
-        let (moved, told) = (core::mem::take(&mut self.moved), core::mem::take(&mut self.told));
+        let (moved, reported) = (core::mem::take(&mut self.moved), core::mem::take(&mut self.reported));
         let mut all = BTreeSet::new();
         for (number, other) in moved {
             let holders = self.holders.get(&number).into_iter().flatten();
             all.extend(holders.filter(|(class, row, property)| {
-                let is_reported = told.get(&(*class, *row)).is_some_and(|told| told >> property & 1 == 1);
+                let is_reported =
+                    reported.get(&(*class, *row)).is_some_and(|reported| reported >> property & 1 == 1);
                 !is_reported && references.allows((*class, *property), other)
             }));
         }

@@ -18,7 +18,7 @@ use std::collections::VecDeque;
 use sha2::{Digest, Sha256};
 
 use super::class::{Classes, GhostClass, MAX_CAPACITY};
-use super::packet::Continued;
+use super::packet::EarlierVisit;
 use crate::wire::{BitReader, BitSink, BitWriter, ReadError};
 
 const MARK: [u8; 4] = *b"TWW1";
@@ -114,7 +114,7 @@ pub struct SavedClass {
 #[derive(Clone, Debug)]
 pub(super) struct SavedClient {
     pub(super) client: u64,
-    pub(super) last: Continued,
+    pub(super) last: EarlierVisit,
     /// By class: the ids that the client may have ghosts of, rising, each with its row; none for those that ended.
     pub(super) ids: Vec<Vec<(u32, Option<u32>)>>,
 }
@@ -242,7 +242,7 @@ fn read_body(
 impl SavedClient {
     fn read(reader: &mut BitReader<'_>, classes: &Classes, saved: &[SavedClass]) -> Result<Self, BadWorld> {
         let client = reader.bits(64)?;
-        let last = Continued { number: reader.bits(64)?, until: reader.bits(32)? as u32 };
+        let last = EarlierVisit { number: reader.bits(64)?, until: reader.bits(32)? as u32 };
         let mut ids = Vec::new();
         for (class, saved) in classes.iter().zip(saved) {
             if reader.bool()? {

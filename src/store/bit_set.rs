@@ -114,6 +114,13 @@ pub fn ones(mut bits: u64) -> impl Iterator<Item = usize> {
     })
 }
 
+/// The indices of the set bits of integers, in rising order.
+#[inline]
+pub fn ones_of(blocks: &[u64]) -> impl Iterator<Item = usize> {
+    let blocks = blocks.iter().enumerate();
+    blocks.flat_map(|(block, bits)| ones(*bits).map(move |bit| block * u64::BITS as usize + bit))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -122,6 +129,7 @@ mod tests {
     fn ones_are_the_bits_that_are_set() {
         assert_eq!(ones(1 << 63 | 5).collect::<Vec<_>>(), [0, 2, 63]);
         assert_eq!((ones(u64::MAX).count(), ones(0).count()), (64, 0));
+        assert_eq!(ones_of(&[0, 5, 1 << 63]).collect::<Vec<_>>(), [64, 66, 191]);
     }
 
     #[test]

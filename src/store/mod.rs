@@ -21,7 +21,7 @@ mod timers;
 mod window;
 pub mod zeroed;
 
-pub use bit_set::{BitSet, ones};
+pub use bit_set::{BitSet, ones, ones_of};
 pub use bucket::Bucket;
 pub use datagrams::{Datagrams, Packets};
 pub(crate) use id_map::IdMap;

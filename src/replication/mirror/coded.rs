@@ -14,7 +14,6 @@ use super::super::coding::{
 use super::super::packet::Violation;
 use super::Mirror;
 use super::ghosts::{Against, Ghosts};
-use super::source::{CodedSource, RecordSource};
 use super::staged::{Staged, StagedOp};
 use crate::wire::{BitReader, BitSink, BitWriter, ReadError};
 
@@ -287,21 +286,26 @@ impl Coded<'_, '_> {
                 }
                 Op::Update { base, whole, mask } => {
                     (self.whole, self.deviated) = (whole, 0);
-                    ghosts.read_coded_update(id, Against { tick, base }, mask, self, staged)?;
+                    let against = Against { tick, base };
+                    ghosts.read_coded_update(id, against, mask, staged, |class, mask, into| {
+                        self.read(class, mask, base.depth(), into)
+                    })?;
+                    self.read_others(mask, ghosts, staged)?;
                     self.listing.note(Note::of_update(self.note, (tick, base, mask), self.deviated));
                 }
                 Op::Create(audience) => {
-                    ghosts.read_create(id, audience, self, staged)?;
-                    let mask = ghosts.class().created(audience.group(ghosts.class()).into());
+                    let mask = ghosts.read_create(id, audience, staged, |class, mask, words| {
+                        self.created(class, mask, words)
+                    })?;
+                    self.read_others(mask, ghosts, staged)?;
                     self.listing.note(Note::of_create(mask, tick));
                 }
                 Op::Destroy => staged.push(class, id, StagedOp::Destroy),
             }
         }
     }
-}
 
-impl CodedSource for Coded<'_, '_> {
+    /// Reads the words of an update's properties, which has this many states before the base; without states, skips them.
     fn read(
         &mut self,
         class: &GhostClass,
@@ -348,9 +352,8 @@ impl CodedSource for Coded<'_, '_> {
         }
         Ok(())
     }
-}
 
-impl RecordSource for Coded<'_, '_> {
+    /// Reads the words of a create's properties.
     fn created(&mut self, class: &GhostClass, mask: u64, words: &mut [u64]) -> Result<(), Violation> {
         for (i, property) in class.properties.of(mask) {
             let range = class.properties.word_range(i);
@@ -370,13 +373,10 @@ impl RecordSource for Coded<'_, '_> {
         Ok(())
     }
 
-    fn others<R: Default>(
-        &mut self,
-        mask: u64,
-        read: impl FnOnce(&mut BitReader<'_>) -> Result<R, Violation>,
-    ) -> Result<R, Violation> {
-        if mask == 0 {
-            return Ok(R::default());
+    /// Reads the properties of a mask that have no words.
+    fn read_others(&mut self, mask: u64, ghosts: &Ghosts, staged: &mut Staged) -> Result<(), Violation> {
+        if mask & !ghosts.class().properties.with_words() == 0 {
+            return Ok(());
         }
         let mut left = self.layout.code_length(self.decoder, 0);
         let remaining = 8 * self.decoder.left() as u64;
@@ -393,9 +393,9 @@ impl RecordSource for Coded<'_, '_> {
             left -= u64::from(part);
         }
         let mut reader = BitReader::with_range(self.bodies.as_bytes(), 0, needed);
-        let found = read(&mut reader)?;
+        ghosts.read_bodies(mask, &mut reader, staged)?;
         match reader.remaining_bits() {
-            0 => Ok(found),
+            0 => Ok(()),
             bits => Err(Violation::Trailing { bits }),
         }
     }

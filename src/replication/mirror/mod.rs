@@ -13,7 +13,6 @@ mod ghosts;
 mod names;
 mod pages;
 mod received;
-mod source;
 mod staged;
 mod states;
 mod view;
@@ -26,11 +25,10 @@ use self::ghosts::{Against, Ghosts, Outcome};
 pub use self::names::Named;
 use self::received::ReceivedTicks;
 pub use self::received::{PacketTime, TickArrival};
-use self::source::Plain;
 use self::staged::{Staged, StagedOp};
 pub use self::view::{WorldFrames, WorldTime};
 use super::class::Classes;
-use super::packet::{Continued, Heads, Op, TICK_BITS, Violation, Visit};
+use super::packet::{EarlierVisit, Heads, Op, TICK_BITS, Violation, Visit};
 use crate::store::sequence::nearest;
 use crate::wire::BitReader;
 
@@ -120,7 +118,7 @@ impl Mirror {
     /// before: keeps the ghosts that the server counts on, with their last values, and ends all others.
     fn note_visit(&mut self, visit: Option<(Visit, u32)>) {
         if core::mem::take(&mut self.awaits_visit) {
-            let is_ours = |continued: &Continued| continued.number == self.visit;
+            let is_ours = |continued: &EarlierVisit| continued.number == self.visit;
             let continued = visit.and_then(|(visit, _)| visit.continues).filter(is_ours);
             self.begin_visit(
                 continued.map(|continued| continued.until.wrapping_sub(self.tick_offset as u32)),
@@ -212,7 +210,13 @@ impl Mirror {
                         ghosts.read_update(at, Against { tick, base }, mask, reader, staged)?;
                     }
                     Op::Create(audience) => {
-                        ghosts.read_create(at, audience, &mut Plain(reader), staged)?;
+                        let mask = ghosts.read_create(at, audience, staged, |class, mask, words| {
+                            let mut each = class.properties.of(mask);
+                            Ok(each.try_for_each(|(i, property)| {
+                                property.read(reader, &mut words[class.properties.word_range(i)])
+                            })?)
+                        })?;
+                        ghosts.read_bodies(mask, reader, staged)?;
                     }
                     Op::Destroy => staged.push(class, at, StagedOp::Destroy),
                 }

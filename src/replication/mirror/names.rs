@@ -28,7 +28,7 @@ impl Mirror {
             return Named::Awaited;
         };
         let ends = self.ended().any(|ended| ended == (class, id));
-        if self.tick > 0 && ghosts.destroyed_at(id as usize) >= as_of {
+        if self.tick > 0 && ghosts.pages.head(id as usize).destroyed >= as_of {
             Named::Gone
         } else if ghosts.is_reported(id as usize) && !ends {
             Named::Here { id }

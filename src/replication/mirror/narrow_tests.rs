@@ -53,6 +53,7 @@ fn packet(rng: &mut Rng, mirror: &Mirror, tick: u32) -> (usize, Vec<u8>) {
     for at in [0, 1, 2, 0].into_iter().filter(|_| rng.chance(0.7)).collect::<Vec<_>>() {
         let class = classes.iter().nth(at).unwrap();
         let (each, properties) = (class.properties.each(), &class.properties);
+        writer.reset_section();
         writer.begin_section(&mut bits, at);
         let (begins, mut base, mut mask) = (rng.chance(0.1), Base::Newest { depth: 0 }, 0);
         for id in 0..IDS {
@@ -171,7 +172,7 @@ fn narrow_updates_are_those_of_any_class() {
     for seed in 0..40 {
         let mut rng = Rng::seeded(seed);
         let mut mirrors = [Mirror::new(classes.clone()), Mirror::new(classes.clone())];
-        mirrors[1].ghosts.iter_mut().for_each(Ghosts::widen);
+        mirrors[1].ghosts.iter_mut().for_each(|ghosts| ghosts.narrow = None);
         let mut columns = [columns.clone(), columns.clone()];
         for round in 0..60 {
             // Some come late.

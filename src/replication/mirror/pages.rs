@@ -5,7 +5,7 @@
 
 use super::super::form::Form;
 use super::super::packet::Base;
-use super::states::{PAGE, States};
+use super::states::{Head, PAGE, States};
 
 /// The data of a page's ids.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ pub(super) struct Page {
 #[derive(Debug)]
 pub(super) struct Pages {
     form: Form,
-    /// By page: 1 more than its index; 0 if it doesn't exist.
+    /// By page: 1 more than its index; 0 if it doesn't exist. Two bytes each, as a packet may name the highest id of each class.
     places: Vec<u16>,
     #[expect(
         clippy::vec_box,
@@ -78,6 +78,11 @@ impl Pages {
             Base::Named { baseline, older } => Some((states.at(at, baseline)?, Some(states.at(at, older)?))),
             Base::UpTo { .. } => None,
         }
+    }
+
+    /// What is known of a ghost besides its states; the default if there is no such page.
+    pub(super) fn head(&self, id: usize) -> Head {
+        self.get(id).map(|(page, at)| page.states.heads[at]).unwrap_or_default()
     }
 
     /// Has what is known of a ghost fetched.

@@ -100,15 +100,17 @@ impl ReceivedTicks {
         self.waited_at.is_some_and(|waited_at| time.at.since(waited_at) < SENT_AFTER)
     }
 
-    /// The most ticks with records of a ghost that the server had no acks of when it sent a packet.
+    /// The most ticks with records of a ghost that the server had no acks of when it sent a packet. Beyond [`MAX_IN_FLIGHT`] they
+    /// aren't counted.
     fn in_flight(&self, time: PacketTime) -> u32 {
-        let acked = self.packets.iter().rposition(|packet| packet.at <= time.acks_until);
-        let (mut count, mut newest) = (time.lost, 0);
-        for index in acked.map_or(0, |acked| acked + 1)..self.packets.len() {
-            let packet = self.packets[index];
+        let (mut count, mut next) = (time.lost, 0);
+        for (index, packet) in self.packets.iter().enumerate().rev() {
+            if packet.at <= time.acks_until || count >= MAX_IN_FLIGHT.into() {
+                break;
+            }
             count = count.saturating_add(self.missing_before(index).unwrap_or(0));
-            if packet.has_ghosts && packet.tick != newest {
-                (count, newest) = (count.saturating_add(1), packet.tick);
+            if packet.has_ghosts && packet.tick != next {
+                (count, next) = (count.saturating_add(1), packet.tick);
             }
         }
         count
@@ -152,7 +154,7 @@ impl ReceivedTicks {
 
     /// How many packets are missing between a packet and the one before it. None if that isn't known.
     fn missing_before(&self, index: usize) -> Option<u32> {
-        let (before, packet) = (self.packets[index.checked_sub(1)?], self.packets.get(index)?);
+        let (before, packet) = (self.packets.get(index.checked_sub(1)?)?, self.packets.get(index)?);
         let between = (packet.sequence - before.sequence).saturating_sub(1);
         Some(packet.lost.min(u32::try_from(between).unwrap_or(u32::MAX)))
     }

@@ -57,7 +57,7 @@ pub(super) struct Staged {
     pub(super) records: Vec<StagedRecord>,
     pub(super) alike: Vec<Alike>,
     /// States as they are stored: one after the other, and what is left of those of other packets.
-    words: Vec<u32>,
+    pub(super) words: Vec<u32>,
     /// How many numbers of them are this packet's.
     used: usize,
     /// Values without words: their place among those of the class, and their bytes.
@@ -83,12 +83,6 @@ impl Staged {
         self.bytes.clear();
         self.bytes.shrink_to(4 * KEPT);
         self.skipped = 0;
-    }
-
-    /// The numbers of states that there is room for.
-    #[cfg(test)]
-    pub(super) fn room(&self) -> usize {
-        self.words.capacity()
     }
 
     /// Adds a record without a state.

@@ -21,8 +21,8 @@ mod write;
 use core::fmt;
 
 pub(in crate::replication) use read::{Heads, Op};
-pub(in crate::replication) use visit::{Continued, Visit};
-pub(in crate::replication) use write::{Drafted, Reached, Writer};
+pub(in crate::replication) use visit::{EarlierVisit, Visit};
+pub(in crate::replication) use write::{HeadDraft, Position, Writer};
 
 use super::class::{GhostClass, MAX_GROUPS};
 use crate::wire::ReadError;

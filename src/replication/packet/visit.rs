@@ -10,12 +10,12 @@ use crate::wire::{BitReader, BitSink, BitWriter};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::replication) struct Visit {
     pub(in crate::replication) number: u64,
-    pub(in crate::replication) continues: Option<Continued>,
+    pub(in crate::replication) continues: Option<EarlierVisit>,
 }
 
 /// An earlier visit whose ids the server still uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::replication) struct Continued {
+pub(in crate::replication) struct EarlierVisit {
     pub(in crate::replication) number: u64,
     /// The last tick of which the server knows what the client was sent.
     pub(in crate::replication) until: u32,
@@ -32,7 +32,7 @@ impl Visit {
         bits.bits(self.number, 64);
         bits.bits(u64::from(tick >> 16), 16);
         bits.bool(self.continues.is_some());
-        if let Some(Continued { number, until }) = self.continues {
+        if let Some(EarlierVisit { number, until }) = self.continues {
             bits.bits(number, 64);
             bits.bits(until.into(), 32);
         }
@@ -47,7 +47,7 @@ impl Visit {
         // Both have 16 bits.
         let tick = (reader.bits(16)? as u32) << 16 | low;
         let continues = match reader.bool()? {
-            true => Some(Continued { number: reader.bits(64)?, until: reader.bits(32)? as u32 }),
+            true => Some(EarlierVisit { number: reader.bits(64)?, until: reader.bits(32)? as u32 }),
             false => None,
         };
         Ok((Visit { number, continues }, tick))

@@ -9,7 +9,7 @@ use crate::wire::{BitSink, BitWriter};
 
 /// A record's head, not yet written.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::replication) struct Drafted {
+pub(in crate::replication) struct HeadDraft {
     id: u32,
     head: u64,
     head_bits: u32,
@@ -19,7 +19,7 @@ pub(in crate::replication) struct Drafted {
     base: Base,
 }
 
-impl Drafted {
+impl HeadDraft {
     #[inline]
     pub(in crate::replication) fn bits(&self) -> usize {
         (self.head_bits + self.mask_bits) as usize
@@ -31,36 +31,23 @@ impl Drafted {
 pub(in crate::replication) struct Writer {
     tick: u32,
     class_bits: u32,
+    /// The caller changes it after records that it wrote by itself.
+    pub(in crate::replication) at: Position,
+}
+
+/// The place in a section that the next head is written against.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::replication) struct Position {
     /// One more than the previous id.
-    next: u32,
+    pub(in crate::replication) next: u32,
     base: Base,
     /// The previous update's mask in the section, or 0.
     mask: u64,
 }
 
-/// How far a section's heads are: what the next is told against.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::replication) struct Reached {
-    next: u32,
-    base: Base,
-    mask: u64,
-}
-
 impl Writer {
-    /// How far it is.
-    #[inline]
-    pub(in crate::replication) fn at(&self) -> Reached {
-        Reached { next: self.next, base: self.base, mask: self.mask }
-    }
-
-    /// What was written elsewhere ended here.
-    #[inline]
-    pub(in crate::replication) fn skip_behind(&mut self, at: Reached) {
-        (self.next, self.base, self.mask) = (at.next, at.base, at.mask);
-    }
-
     pub(in crate::replication) fn new(tick: u32, class_bits: u32) -> Self {
-        Writer { tick, class_bits, next: 0, base: Base::default(), mask: 0 }
+        Writer { tick, class_bits, at: Position::default() }
     }
 
     /// Writes the tick and, until the client has acked one, the visit.
@@ -82,15 +69,14 @@ impl Writer {
         (1 + self.class_bits + 1) as usize
     }
 
-    pub(in crate::replication) fn begin_section(&mut self, bits: &mut BitWriter, class: usize) {
+    pub(in crate::replication) fn begin_section(&self, bits: &mut BitWriter, class: usize) {
         bits.bits(1 | (class as u64) << 1, 1 + self.class_bits);
-        self.reset_section();
     }
 
-    /// The state of the writer at the start of a section.
+    /// Goes to the start of a section: before its first record is drafted.
     #[inline]
     pub(in crate::replication) fn reset_section(&mut self) {
-        (self.next, self.mask) = (0, 0);
+        (self.at.next, self.at.mask) = (0, 0);
     }
 
     pub(in crate::replication) fn end_section(&self, bits: &mut BitWriter) {
@@ -101,20 +87,26 @@ impl Writer {
         bits.bool(false);
     }
 
-    pub(in crate::replication) fn create(&self, id: u32, audience: Audience, is_chosen: bool) -> Drafted {
+    pub(in crate::replication) fn create(&self, id: u32, audience: Audience, is_chosen: bool) -> HeadDraft {
         let chosen = u64::from(is_chosen && audience.chosen) << 3;
         self.draft(id, 0b10 | u64::from(audience.owner) << 2 | chosen, 3 + u32::from(is_chosen))
     }
 
-    pub(in crate::replication) fn destroy(&self, id: u32) -> Drafted {
+    pub(in crate::replication) fn destroy(&self, id: u32) -> HeadDraft {
         self.draft(id, 0b00, 2)
     }
 
     /// Drafts an update, with a mask of this many properties.
     #[inline]
-    pub(in crate::replication) fn update(&self, id: u32, base: Base, mask: u64, properties: u32) -> Drafted {
+    pub(in crate::replication) fn update(
+        &self,
+        id: u32,
+        base: Base,
+        mask: u64,
+        properties: u32,
+    ) -> HeadDraft {
         let (mut rest, mut bits) = (1, 1);
-        if base == self.base {
+        if base == self.at.base {
             rest |= 1 << 1;
             bits += 1;
         } else {
@@ -143,8 +135,8 @@ impl Writer {
                 }
             }
         }
-        let mut drafted = Drafted { base, mask, ..self.draft(id, rest, bits) };
-        if mask == self.mask {
+        let mut drafted = HeadDraft { base, mask, ..self.draft(id, rest, bits) };
+        if mask == self.at.mask {
             drafted.head |= 1 << drafted.head_bits;
         } else {
             drafted.mask_bits = properties;
@@ -157,24 +149,18 @@ impl Writer {
     /// others.
     #[inline]
     pub(in crate::replication) fn alike(&self, id: u32, base: Base, mask: u64) -> Option<(u64, u32)> {
-        if base != self.base || mask != self.mask {
+        if base != self.at.base || mask != self.at.mask {
             return None;
         }
-        let (gap, gap_bits) = gap(id - self.next);
+        let (gap, gap_bits) = gap(id - self.at.next);
         Some((1 | gap << 1 | 0b111 << (1 + gap_bits), 1 + gap_bits + 3))
-    }
-
-    /// Notes that such a head was written elsewhere.
-    #[inline]
-    pub(in crate::replication) fn skip_to(&mut self, id: u32) {
-        self.next = id + 1;
     }
 
     /// Writes the record's flag and its gap, then `rest`.
     #[inline]
-    fn draft(&self, id: u32, rest: u64, rest_bits: u32) -> Drafted {
-        let (gap, gap_bits) = gap(id - self.next);
-        Drafted {
+    fn draft(&self, id: u32, rest: u64, rest_bits: u32) -> HeadDraft {
+        let (gap, gap_bits) = gap(id - self.at.next);
+        HeadDraft {
             id,
             head: 1 | gap << 1 | rest << (1 + gap_bits),
             head_bits: 1 + gap_bits + rest_bits,
@@ -185,15 +171,15 @@ impl Writer {
     }
 
     #[inline]
-    pub(in crate::replication) fn write(&mut self, bits: &mut BitWriter, drafted: &Drafted) {
+    pub(in crate::replication) fn write(&mut self, bits: &mut BitWriter, drafted: &HeadDraft) {
         bits.bits(drafted.head, drafted.head_bits);
         if drafted.mask_bits > 0 {
             bits.bits(drafted.mask, drafted.mask_bits);
         }
         if drafted.mask != 0 {
-            (self.base, self.mask) = (drafted.base, drafted.mask);
+            (self.at.base, self.at.mask) = (drafted.base, drafted.mask);
         }
-        self.next = drafted.id + 1;
+        self.at.next = drafted.id + 1;
     }
 }
 

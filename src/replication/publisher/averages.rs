@@ -3,12 +3,9 @@
 
 use super::scope::GhostState;
 
-/// Average bits of records, measured as they are written.
+/// Average bits of records by the ghost's state, measured as they are written.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Averages {
-    update: f32,
-    create: f32,
-}
+pub(super) struct Averages([f32; 3]);
 
 /// The weight of a record in the average.
 const GAIN: f32 = 1.0 / 64.0;
@@ -19,26 +16,25 @@ const DESTROY: f32 = 8.0;
 impl Averages {
     pub(super) fn new(max_bits: usize) -> Self {
         let bits = max_bits.min(256) as f32;
-        Averages { update: bits / 2.0, create: bits }
+        let mut averages = Averages([DESTROY; 3]);
+        averages.0[GhostState::Live as usize] = bits / 2.0;
+        averages.0[GhostState::Creating as usize] = bits;
+        averages
     }
 
-    pub(super) fn note_updates(&mut self, bits: usize, count: usize) {
-        self.update += (bits as f32 / count as f32 - self.update) * (GAIN * count as f32).min(1.0);
-    }
-
-    pub(super) fn note_creates(&mut self, bits: usize, count: usize) {
-        self.create += (bits as f32 / count as f32 - self.create) * (GAIN * count as f32).min(1.0);
-    }
-
-    pub(super) fn of(&self, state: GhostState) -> f32 {
-        match state {
-            GhostState::Live => self.update,
-            GhostState::Creating => self.create,
-            GhostState::Destroying => DESTROY,
+    /// Notes the bits and the number of records of ghosts in a state.
+    pub(super) fn note(&mut self, state: GhostState, (bits, count): (usize, usize)) {
+        if count > 0 {
+            let average = &mut self.0[state as usize];
+            *average += (bits as f32 / count as f32 - *average) * (GAIN * count as f32).min(1.0);
         }
     }
 
+    pub(super) fn of(&self, state: GhostState) -> f32 {
+        self.0[state as usize]
+    }
+
     pub(super) fn max(&self) -> f32 {
-        self.update.max(self.create).max(DESTROY)
+        self.0.into_iter().fold(0.0, f32::max)
     }
 }

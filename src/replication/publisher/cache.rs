@@ -34,7 +34,7 @@ pub(super) struct CachedBits {
     /// The index of the first property's cost.
     costs: u32,
     /// How many clients took it.
-    uses: u32,
+    pub(super) uses: u32,
     /// The group of clients that it is for.
     group: u8,
     /// For coded classes: the words take fewer bits whole.
@@ -48,8 +48,8 @@ pub(super) struct CachedBits {
 struct Head {
     tick: u32,
     first: u32,
-    /// The tick in which an entry was last encoded, for the first groups of clients.
-    encoded: [u32; 2],
+    /// The tick in which an entry was last encoded, by the group of clients.
+    encoded: [u32; MAX_GROUPS],
 }
 
 /// The encoded entries of a class in a tick.
@@ -57,10 +57,7 @@ struct Head {
 pub(super) struct Cache {
     with_words: u64,
     heads: Vec<Head>,
-    /// As [`Head::encoded`], for the other groups of a class that has more.
-    encoded_for_more: Vec<[u32; MAX_GROUPS - 2]>,
-    has_more: bool,
-    entries: Vec<CachedBits>,
+    pub(super) entries: Vec<CachedBits>,
     /// The bits of entries, each beginning at a new word.
     arena: Vec<u64>,
     costs: Vec<u16>,
@@ -84,8 +81,6 @@ impl Cache {
         Cache {
             with_words: class.properties.with_words(),
             heads: Vec::new(),
-            encoded_for_more: Vec::new(),
-            has_more: class.groups() > 2,
             entries: Vec::new(),
             arena: Vec::new(),
             costs: Vec::new(),
@@ -110,10 +105,7 @@ impl Cache {
         self.residuals.clear();
         self.runs.begin_tick(tick);
         if self.heads.len() < rows {
-            self.heads.resize(rows, Head { tick: 0, first: NONE, encoded: [0; 2] });
-            if self.has_more {
-                self.encoded_for_more.resize(rows, [0; MAX_GROUPS - 2]);
-            }
+            self.heads.resize(rows, Head { tick: 0, first: NONE, encoded: [0; MAX_GROUPS] });
         }
     }
 
@@ -132,16 +124,7 @@ impl Cache {
     /// The tick in which a row was last encoded for a group of clients.
     #[inline]
     pub(super) fn encoded_at(&self, row: usize, group: usize) -> u32 {
-        let Some(head) = self.heads.get(row) else { return 0 };
-        head.encoded.get(group).copied().unwrap_or_else(|| self.encoded_for_more[row][group - 2])
-    }
-
-    fn set_encoded(&mut self, row: usize, group: u8) {
-        let group = usize::from(group);
-        match self.heads[row].encoded.get_mut(group) {
-            Some(encoded) => *encoded = self.tick,
-            None => self.encoded_for_more[row][group - 2] = self.tick,
-        }
+        self.heads.get(row).map_or(0, |head| head.encoded[group])
     }
 
     /// The update of a row against these states, for a group of clients.
@@ -163,19 +146,13 @@ impl Cache {
 
     /// Notes that a client gets a row's state without using an entry.
     pub(super) fn note_encoded(&mut self, row: u32, group: u8) {
-        self.set_encoded(row as usize, group);
+        self.heads[row as usize].encoded[usize::from(group)] = self.tick;
     }
 
     /// A coded class's entry: its predictions and residuals.
     #[inline]
     pub(super) fn residuals(&self, entry: &CachedBits) -> &[u64] {
         &self.residuals[entry.start as usize..]
-    }
-
-    /// How many clients took each entry of this tick.
-    #[cfg(test)]
-    pub(super) fn uses(&self) -> Vec<u32> {
-        self.entries.iter().map(|entry| entry.uses).collect()
     }
 
     /// Writes a head together with an entry's bits if both fit a word; otherwise nothing.
@@ -384,7 +361,7 @@ impl Cache {
         self.entries.push(CachedBits { next, ..entry });
         // A tick has fewer entries: one for each row and age.
         (head.tick, head.first) = (self.tick, at as u32);
-        self.set_encoded(row as usize, entry.group);
+        head.encoded[usize::from(entry.group)] = self.tick;
         at
     }
 }

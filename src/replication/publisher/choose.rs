@@ -40,7 +40,7 @@ fn step(age: u32, weight: f32) -> u16 {
 
 /// A ghost that was chosen.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Chosen {
+pub(super) struct ChosenGhost {
     class: u8,
     id: u16,
 }
@@ -106,7 +106,7 @@ impl Chooser {
                 share -= cost;
             }
             left -= cost;
-            chosen.push(Chosen { class, id });
+            chosen.push(ChosenGhost { class, id });
         }
         self.candidates = heap.into_vec();
         self.candidates.clear();
@@ -121,7 +121,7 @@ impl Peer {
         let Some(next) = chosen.get(*next_chosen..).filter(|next| !next.is_empty()) else { return };
         let of = |(scope, each): (&Scope, &Averages)| scope.ready_count() as f32 * each.max();
         let mut left = room as f32 - scopes.iter().zip(&*averages).map(of).sum::<f32>();
-        for Chosen { class, id } in next {
+        for ChosenGhost { class, id } in next {
             if left <= 0.0 {
                 break;
             }

@@ -37,7 +37,7 @@ pub(super) const MAX_OVERHEAD: usize =
 pub(super) struct PacketCoder {
     encoder: Encoder,
     /// What was written in this tick, for other clients to take.
-    parts: Vec<Part>,
+    pub(super) parts: Vec<Part>,
     pub(super) samples: TickSamples,
     /// Whether the part being written follows from what was known of the ready ghosts.
     follows: bool,
@@ -70,12 +70,6 @@ impl PacketCoder {
             basis: Basis::default(),
         };
         has_coded.then(|| Box::new(new()))
-    }
-
-    /// How many parts were written in this tick.
-    #[cfg(test)]
-    pub(super) fn parts(&self) -> usize {
-        self.parts.len()
     }
 
     /// All clients' ticks are over.
@@ -116,8 +110,8 @@ impl TickData<'_> {
         let Peer { scopes, averages, writing, models, .. } = peer;
         let names = models.name(tick, &mut coder.basis.named);
         (coder.basis.room, coder.basis.acked) = (room, acked);
-        let is_same = |part: &Part| part.basis.is_same(&coder.basis, self.tables, scopes);
-        let found = match coder.parts.iter().position(is_same) {
+        coder.basis.find_ready(self.tables, scopes);
+        let found = match coder.parts.iter().position(|part| part.basis.is_same(&coder.basis)) {
             Some(part) => {
                 let carried = &coder.parts[part].carried;
                 for of_class in carried.chunk_by(|a, b| a.class == b.class) {
@@ -160,8 +154,7 @@ impl TickData<'_> {
         scopes: &mut [Scope],
         writing: &mut Vec<CarriedGhost>,
     ) -> Option<Part> {
-        let mut basis = core::mem::take(&mut coder.basis);
-        basis.find_ready(self.tables, scopes);
+        let basis = core::mem::take(&mut coder.basis);
         let models = models
             .models
             .get_or_insert_with(|| Models::first(self.tables.iter().map(|table| table.class().as_ref())));

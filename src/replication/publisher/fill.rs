@@ -1,13 +1,13 @@
 //! Writes a client's packet.
 
-use super::super::packet::{Audience, Base, Drafted, Writer};
+use super::super::packet::{Audience, Base, HeadDraft, Writer};
 use super::super::table::Table;
 use super::cache::Cache;
 use super::coded::PacketCoder;
 use super::costs::ClassCosts;
 use super::peer::Peer;
 use super::runs::Progress;
-use super::scope::{CarriedGhost, CarriedOp, Due, Scope};
+use super::scope::{CarriedGhost, CarriedOp, Due, GhostState, Scope};
 use crate::store::ones;
 use crate::wire::BitWriter;
 
@@ -47,11 +47,15 @@ struct Section<'a> {
     table: &'a Table,
     cache: &'a mut Cache,
     costs: &'a mut ClassCosts,
+    scope: &'a mut Scope,
+    writer: &'a mut Writer,
+    out: &'a mut BitWriter,
+    carried: &'a mut Vec<CarriedGhost>,
     tick: u32,
     class: usize,
-    properties: u32,
     without_words: u64,
     left: usize,
+    /// Bits and number of the updates and creates.
     updates: (usize, usize),
     creates: (usize, usize),
     begun: bool,
@@ -77,37 +81,37 @@ impl TickData<'_> {
             if full || left < writer.section_bits() {
                 break;
             }
-            if scope.due_count() == 0 || self.tables[class].class().coded {
+            let table = &self.tables[class];
+            if scope.due_count() == 0 || table.class().coded {
                 continue;
             }
-            let table = &self.tables[class];
+            writer.reset_section();
             let properties = &table.class().properties;
             let mut section = Section {
                 table,
                 cache: &mut self.caches[class],
                 costs: &mut self.costs[class],
+                scope,
+                left: left - writer.section_bits(),
+                writer: &mut writer,
+                out,
+                carried: writing,
                 tick: self.tick,
                 class,
-                properties: properties.each().len() as u32,
                 without_words: properties.all() & !properties.with_words(),
-                left: left - writer.section_bits(),
                 updates: (0, 0),
                 creates: (0, 0),
                 begun: false,
                 shared: None,
                 aligned: false,
             };
-            full = section.fill(scope, &mut writer, out, writing);
+            full = section.fill();
+            averages[class].note(GhostState::Live, section.updates);
+            averages[class].note(GhostState::Creating, section.creates);
             if section.begun {
+                left = section.left;
                 overhead += writer.section_bits();
                 writer.end_section(out);
-                left = section.left;
-            }
-            if section.updates.1 > 0 {
-                averages[class].note_updates(section.updates.0, section.updates.1);
-            }
-            if section.creates.1 > 0 {
-                averages[class].note_creates(section.creates.0, section.creates.1);
             }
         }
         writer.end(out);
@@ -120,132 +124,104 @@ impl TickData<'_> {
 
 impl Section<'_> {
     /// Writes the ready ghosts by id; returns whether the packet is full.
-    fn fill(
-        &mut self,
-        scope: &mut Scope,
-        writer: &mut Writer,
-        out: &mut BitWriter,
-        carried: &mut Vec<CarriedGhost>,
-    ) -> bool {
+    fn fill(&mut self) -> bool {
         let (mut from, mut ids) = (0, [0; BATCH]);
         loop {
-            let count = scope.next_ready(&mut from, &mut ids);
+            let count = self.scope.next_ready(&mut from, &mut ids);
             if count == 0 {
                 return false;
             }
             let mut ids = &ids[..count];
             while !ids.is_empty() {
-                let count = match self.take_run(scope, ids, writer, out, carried) {
-                    Some(count) => count,
-                    None => match self.write_run(scope, ids, writer, out, carried) {
-                        Some(count) => count,
-                        None => return true,
-                    },
-                };
+                let Some(count) = self.take_run(ids).or_else(|| self.write_run(ids)) else { return true };
                 ids = &ids[count..];
             }
         }
     }
 
     /// Writes what another client got of the next ids, if it is the same; gives of how many.
-    fn take_run(
-        &mut self,
-        scope: &mut Scope,
-        ids: &[u32],
-        writer: &mut Writer,
-        out: &mut BitWriter,
-        carried: &mut Vec<CarriedGhost>,
-    ) -> Option<usize> {
+    fn take_run(&mut self, ids: &[u32]) -> Option<usize> {
         if !self.begun {
             return None;
         }
-        let taken = self.cache.runs.take(scope, ids, (writer.at(), self.left), out, carried)?;
-        writer.skip_behind(taken.after);
-        self.left -= taken.bits;
-        self.costs.updates += taken.heads;
-        self.updates = (self.updates.0 + taken.bits, self.updates.1 + taken.count);
-        Some(taken.count)
+        let from = (self.writer.at, self.left);
+        let run = self.cache.runs.take(self.scope, ids, from, self.out, self.carried)?;
+        self.writer.at = run.after;
+        self.left -= run.bits;
+        self.costs.updates += run.heads;
+        self.updates = (self.updates.0 + run.bits, self.updates.1 + run.count());
+        Some(run.count())
     }
 
     /// Writes what is ready of the next ids, up to where a run ends that others may take; gives of how many, none if the packet
     /// is full.
-    fn write_run(
-        &mut self,
-        scope: &mut Scope,
-        ids: &[u32],
-        writer: &mut Writer,
-        out: &mut BitWriter,
-        carried: &mut Vec<CarriedGhost>,
-    ) -> Option<usize> {
+    fn write_run(&mut self, ids: &[u32]) -> Option<usize> {
         let begun = self.begun;
-        if begun {
-            self.cache.runs.begin(self.progress(writer, out));
-        }
-        let (mut count, mut full) = (0, false);
+        let is_kept = begun && self.cache.runs.begin(self.progress());
+        let (mut count, mut end, mut full) = (0, self.progress(), false);
         for id in ids {
-            if count > 0 && self.cache.runs.has(scope, *id, writer.at()) {
-                // The rest is taken again.
-                break;
-            }
-            let key = scope.key(*id);
+            let key = self.scope.key(*id);
             self.shared = None;
-            match self.write(scope, *id, writer, out) {
+            match self.write(*id) {
                 Wrote::Record { bits, op, base } => {
                     self.left -= bits;
-                    let sent = scope.track_sent(self.class, *id, self.tick, op, base);
-                    carried.push(sent);
+                    let sent = self.scope.track_sent(self.class, *id, self.tick, op, base);
+                    self.carried.push(sent);
                     if let (Some(entry), true) = (self.shared, begun) {
                         count += 1;
-                        self.cache.runs.push(key, entry, sent, self.progress(writer, out));
+                        if is_kept {
+                            end = self.progress();
+                            self.cache.runs.push(key, entry, sent);
+                        }
                         continue;
                     }
                 }
-                Wrote::Nothing => scope.clear_due(*id),
-                Wrote::Later => scope.clear_ready(*id),
+                Wrote::Nothing => self.scope.clear_due(*id),
+                Wrote::Later => self.scope.clear_ready(*id),
                 Wrote::NoRoom => full = true,
             }
             count += 1;
             break;
         }
-        if begun {
-            self.cache.runs.end(out);
+        if is_kept {
+            self.cache.runs.end(end, self.out);
         }
         (!full).then_some(count)
     }
 
     #[inline]
-    fn progress(&self, writer: &Writer, out: &BitWriter) -> Progress {
-        Progress { at: writer.at(), bits: out.bit_len(), heads: self.costs.updates }
+    fn progress(&self) -> Progress {
+        Progress { at: self.writer.at, bits: self.out.bit_len(), heads: self.costs.updates }
     }
 
     #[inline]
-    fn write(&mut self, scope: &mut Scope, id: u32, writer: &mut Writer, out: &mut BitWriter) -> Wrote {
-        match scope.due(id, (self.tick, 0), self.table) {
+    fn write(&mut self, id: u32) -> Wrote {
+        match self.scope.due(id, (self.tick, 0), self.table) {
             Due::Update { row, base, group, op } => {
                 let at = self.cache.update(self.table, row, base, group);
                 let entry = self.cache.entry(at);
                 // Most records repeat the previous head and are short.
                 if self.begun
                     && entry.mask & self.without_words == 0
-                    && let Some((head, head_bits)) = writer.alike(id, base, entry.mask)
+                    && let Some((head, head_bits)) = self.writer.alike(id, base, entry.mask)
                 {
                     let bits = (head_bits + entry.bits) as usize;
-                    if bits <= self.left && self.cache.copy_behind(at, head, head_bits, out) {
-                        writer.skip_to(id);
+                    if bits <= self.left && self.cache.copy_behind(at, head, head_bits, self.out) {
+                        self.writer.at.next = id + 1;
                         self.shared = Some(at);
                         return self.wrote_update(bits, head_bits as usize, op, base);
                     }
                 }
-                self.write_update(scope, id, (row, at), op, base, writer, out)
+                self.write_update(id, (row, at), op, base)
             }
-            Due::Create { row, audience } => self.write_create(id, row, audience, writer, out),
+            Due::Create { row, audience } => self.write_create(id, row, audience),
             Due::Destroy => {
-                let drafted = self.next(writer).destroy(id);
+                let drafted = self.writer.destroy(id);
                 if drafted.bits() > self.left {
                     return Wrote::NoRoom;
                 }
-                self.begin(writer, out);
-                writer.write(out, &drafted);
+                self.begin();
+                self.writer.write(self.out, &drafted);
                 self.costs.destroys += drafted.bits() as u64;
                 Wrote::Record { bits: drafted.bits(), op: CarriedOp::Destroy, base: Base::default() }
             }
@@ -260,107 +236,67 @@ impl Section<'_> {
         Wrote::Record { bits, op, base }
     }
 
-    /// Writes any update, from a row and its entry.
-    #[expect(clippy::too_many_arguments, reason = "keeps the fast path for repeated heads small")]
+    /// Writes any update, from a row and its entry. Apart from [`Section::write`], to keep the way of repeated heads short.
     #[inline(never)]
-    fn write_update(
-        &mut self,
-        scope: &mut Scope,
-        id: u32,
-        (row, at): (u32, usize),
-        op: CarriedOp,
-        base: Base,
-        writer: &mut Writer,
-        out: &mut BitWriter,
-    ) -> Wrote {
+    fn write_update(&mut self, id: u32, (row, at): (u32, usize), op: CarriedOp, base: Base) -> Wrote {
         let entry = self.cache.entry(at);
         if entry.forgotten {
-            return match scope.create_again(id, self.tick) {
-                Due::Create { row, audience } => self.write_create(id, row, audience, writer, out),
+            return match self.scope.create_again(id, self.tick) {
+                Due::Create { row, audience } => self.write_create(id, row, audience),
                 _ => Wrote::Later,
             };
         }
         if entry.mask == 0 {
             return Wrote::Nothing;
         }
-        let (drafted, others) = (
-            self.next(writer).update(id, base, entry.mask, self.properties),
-            entry.mask & self.without_words,
-        );
-        match self.put(&drafted, at, row, writer, out) {
-            Some(bits) => {
-                self.shared = (others == 0).then_some(at);
-                self.wrote_update(bits, drafted.bits(), op, base)
-            }
+        let properties = self.table.class().properties.each().len() as u32;
+        let drafted = self.writer.update(id, base, entry.mask, properties);
+        self.shared = (entry.mask & self.without_words == 0).then_some(at);
+        match self.put(&drafted, at, row) {
+            Some(bits) => self.wrote_update(bits, drafted.bits(), op, base),
             None => Wrote::NoRoom,
         }
     }
 
     #[inline(never)]
-    fn write_create(
-        &mut self,
-        id: u32,
-        row: u32,
-        audience: Audience,
-        writer: &mut Writer,
-        out: &mut BitWriter,
-    ) -> Wrote {
+    fn write_create(&mut self, id: u32, row: u32, audience: Audience) -> Wrote {
         if !self.table.has_state(row) {
             // It is due again when it has a state.
             return Wrote::Nothing;
         }
-        let at = self.cache.create(self.table, row, audience.group(self.table.class()));
-        let drafted = self.next(writer).create(id, audience, self.table.class().is_chosen());
-        let Some(bits) = self.put(&drafted, at, row, writer, out) else { return Wrote::NoRoom };
+        let class = self.table.class();
+        let at = self.cache.create(self.table, row, audience.group(class));
+        let drafted = self.writer.create(id, audience, class.is_chosen());
+        let Some(bits) = self.put(&drafted, at, row) else { return Wrote::NoRoom };
         self.costs.creates += drafted.bits() as u64;
         self.creates = (self.creates.0 + bits, self.creates.1 + 1);
         Wrote::Record { bits, op: CarriedOp::Create, base: Base::default() }
     }
 
-    /// The state of the writer once the section has begun.
     #[inline]
-    fn next<'w>(&self, writer: &'w mut Writer) -> &'w Writer {
-        if !self.begun {
-            writer.reset_section();
-        }
-        writer
-    }
-
-    #[inline]
-    fn begin(&mut self, writer: &mut Writer, out: &mut BitWriter) {
+    fn begin(&mut self) {
         if !self.begun {
             self.begun = true;
-            writer.begin_section(out, self.class);
+            self.writer.begin_section(self.out, self.class);
         }
     }
 
     /// Writes a record with an entry's properties, if there is room; returns its bits.
     #[inline]
-    fn put(
-        &mut self,
-        drafted: &Drafted,
-        entry: usize,
-        row: u32,
-        writer: &mut Writer,
-        out: &mut BitWriter,
-    ) -> Option<usize> {
-        let (mask, words) = (self.cache.entry(entry).mask, self.cache.entry(entry).bits as usize);
-        let bits = drafted.bits() + words;
-        let others = mask & self.without_words;
-        if others != 0 {
-            if bits + self.most_of(row, others) > self.left {
-                return None;
-            }
-        } else if bits > self.left {
+    fn put(&mut self, drafted: &HeadDraft, at: usize, row: u32) -> Option<usize> {
+        let entry = self.cache.entry(at);
+        let bits = drafted.bits() + entry.bits as usize;
+        let others = entry.mask & self.without_words;
+        if bits + self.most_of(row, others) > self.left {
             return None;
         }
-        self.begin(writer, out);
-        writer.write(out, drafted);
-        self.cache.copy(entry, out);
+        self.begin();
+        self.writer.write(self.out, drafted);
+        self.cache.copy(at, self.out);
         if others == 0 {
             return Some(bits);
         }
-        let bits = bits + self.write_others(row, others, out);
+        let bits = bits + self.write_others(row, others);
         if !self.aligned {
             // At another position the first align may take more; all later ones then keep their alignment.
             self.aligned = true;
@@ -375,15 +311,15 @@ impl Section<'_> {
         each.map(|value| value.max_bits()).sum()
     }
 
-    fn write_others(&mut self, row: u32, mask: u64, out: &mut BitWriter) -> usize {
-        let start = out.bit_len();
+    fn write_others(&mut self, row: u32, mask: u64) -> usize {
+        let start = self.out.bit_len();
         for property in ones(mask) {
-            let before = out.bit_len();
+            let before = self.out.bit_len();
             if let Some(value) = self.table.value(row, property) {
-                out.append(value);
+                self.out.append(value);
             }
-            self.costs.properties[property] += (out.bit_len() - before) as u64;
+            self.costs.properties[property] += (self.out.bit_len() - before) as u64;
         }
-        out.bit_len() - start
+        self.out.bit_len() - start
     }
 }

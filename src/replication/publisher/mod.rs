@@ -37,7 +37,7 @@ use self::fill::TickData;
 use self::past::ShownLog;
 use self::peer::{Memory, Peer};
 pub use self::urgency::Sight;
-use super::class::{Classes, HISTORY, MAX_GROUPS};
+use super::class::{Classes, HISTORY};
 use super::packet::{Audience, MAX_OVERHEAD, Visit};
 use super::table::{Column, Full, Table, Wrong};
 use crate::endpoint::{Feature, PeerHandle};
@@ -84,8 +84,6 @@ pub struct Publisher {
     chooser: Chooser,
     /// Set if any class is coded.
     coder: Option<Box<PacketCoder>>,
-    /// The rows that changed, by the group of clients for which they did.
-    changed_for: Vec<(u32, [bool; MAX_GROUPS])>,
     /// What clients were shown, and the first remembered tick.
     shown: ShownLog,
     remembered_since: u32,
@@ -114,7 +112,6 @@ impl Publisher {
             peers: Vec::new(),
             chooser: Chooser::default(),
             coder: PacketCoder::of(&classes),
-            changed_for: Vec::new(),
             shown: ShownLog::default(),
             remembered_since: 0,
             classes,
@@ -186,7 +183,7 @@ impl Publisher {
     }
 
     fn peer_mut(&mut self, handle: PeerHandle) -> Option<&mut Peer> {
-        self.peers.get_mut(handle.slot as usize)?.as_deref_mut().filter(|peer| peer.handle == handle)
+        find_peer(&mut self.peers, handle)
     }
 
     // --- objects -----------------------------------------------------------------------------------------
@@ -328,26 +325,10 @@ impl Publisher {
                 errors.push((class, wrong));
             }
             self.caches[class].begin_tick(self.tick, table.rows(), &mut self.costs[class].properties);
-            let changed = table.changed();
-            if changed.is_empty() {
-                continue;
-            }
-            let (class_of, tick) = (table.class(), self.tick);
-            if class_of.is_plain() {
+            if !table.changed().is_empty() {
                 for peer in self.peers.iter_mut().flatten() {
-                    peer.scopes[class].mark_changed(table.changed_blocks());
+                    peer.scopes[class].mark_changed(self.tick, table);
                 }
-                continue;
-            }
-            // Properties that a client isn't sent don't affect its packets.
-            let masks = core::array::from_fn::<_, MAX_GROUPS, _>(|group| class_of.updated(group));
-            self.changed_for.clear();
-            self.changed_for.extend(changed.iter().map(|row| {
-                let mask = table.changed_since(*row, tick - 1);
-                (*row, masks.map(|updated| mask & updated != 0 || table.spawned_at(*row) == tick))
-            }));
-            for peer in self.peers.iter_mut().flatten() {
-                peer.scopes[class].mark_changed_for(&self.changed_for, class_of);
             }
         }
     }
@@ -369,8 +350,7 @@ impl Publisher {
     /// Without this call all go as far as there is room.
     pub fn choose(&mut self, handle: PeerHandle, budget_bits: usize) {
         let Publisher { peers, tick, tables, weights, must, chooser, .. } = self;
-        let peer = peers.get_mut(handle.slot as usize).and_then(|peer| peer.as_deref_mut());
-        if let Some(peer) = peer.filter(|peer| peer.handle == handle) {
+        if let Some(peer) = find_peer(peers, handle) {
             chooser.choose(peer, *tick, budget_bits as f32, tables, weights, must);
             peer.has_chosen = true;
         }
@@ -424,6 +404,10 @@ impl Publisher {
     }
 }
 
+fn find_peer(peers: &mut [Option<Box<Peer>>], handle: PeerHandle) -> Option<&mut Peer> {
+    peers.get_mut(handle.slot as usize)?.as_deref_mut().filter(|peer| peer.handle == handle)
+}
+
 impl Feature for Publisher {
     fn fill(
         &mut self,
@@ -435,10 +419,7 @@ impl Feature for Publisher {
         if channel != self.config.channel {
             return None;
         }
-        let peer = self.peers.get_mut(handle.slot as usize)?.as_deref_mut()?;
-        if peer.handle != handle {
-            return None;
-        }
+        let peer = find_peer(&mut self.peers, handle)?;
         if !peer.has_chosen {
             peer.has_chosen = true;
             self.chooser.choose(peer, self.tick, f32::MAX, &self.tables, &self.weights, &self.must);

@@ -7,7 +7,7 @@ use super::super::table::Table;
 use super::averages::Averages;
 use super::costs::ClassCosts;
 use super::named::are_same;
-use super::scope::{CarriedGhost, Scope};
+use super::scope::{CarriedGhost, GhostState, Scope};
 
 /// The costs of a section.
 #[derive(Debug)]
@@ -32,11 +32,10 @@ impl SectionCosts {
             *cost += spent >> 16;
             known += spent >> 16;
         }
-        if self.updates.1 > 0 {
-            averages.note_updates((self.updates.0 >> 16) as usize, self.updates.1);
-        }
-        if self.creates.1 > 0 {
-            averages.note_creates((self.creates.0 >> 16) as usize, self.creates.1);
+        for (state, (spent, count)) in
+            [(GhostState::Live, self.updates), (GhostState::Creating, self.creates)]
+        {
+            averages.note(state, ((spent >> 16) as usize, count));
         }
         known
     }
@@ -68,10 +67,15 @@ pub(super) struct Basis {
 }
 
 impl Basis {
-    /// Keeps what the ready ghosts are.
+    /// Keeps what is known of the ready ghosts of coded classes.
     pub(super) fn find_ready(&mut self, tables: &[Table], scopes: &[Scope]) {
         self.ghosts.clear();
-        self.ghosts.extend(ready(tables, scopes));
+        let coded = (0..).zip(tables.iter().zip(scopes));
+        let coded = coded.filter(|(_, (table, scope))| table.class().coded && scope.due_count() > 0);
+        for (class, (_, scope)) in coded {
+            // Ids are below 2^16.
+            self.ghosts.extend(scope.each_ready().map(|id| (class, id as u16, scope.key(id))));
+        }
     }
 
     /// The classes with ready ghosts.
@@ -79,27 +83,10 @@ impl Basis {
         self.ghosts.chunk_by(|a, b| a.0 == b.0).map(|of_class| of_class[0].0.into())
     }
 
-    /// Whether another one is the same, but for its ghosts, and these are what is ready.
-    pub(super) fn is_same(&self, other: &Basis, tables: &[Table], scopes: &[Scope]) -> bool {
+    /// Whether a part follows from both in the same way.
+    pub(super) fn is_same(&self, other: &Basis) -> bool {
         (self.room, self.acked) == (other.room, other.acked)
             && are_same(&self.named, &other.named)
-            && are(&self.ghosts, ready(tables, scopes))
+            && self.ghosts == other.ghosts
     }
-}
-
-/// Whether these are the others, each in its place. Faster than [`Iterator::eq`] for what is made of many iterators.
-fn are(some: &[Ready], mut others: impl Iterator<Item = Ready>) -> bool {
-    let rest = others.try_fold(some, |some, other| {
-        let (first, rest) = some.split_first()?;
-        (*first == other).then_some(rest)
-    });
-    rest.is_some_and(<[_]>::is_empty)
-}
-
-/// The ready ghosts of coded classes.
-fn ready(tables: &[Table], scopes: &[Scope]) -> impl Iterator<Item = Ready> {
-    let coded = (0..).zip(tables.iter().zip(scopes));
-    let coded = coded.filter(|(_, (table, scope))| table.class().coded && scope.due_count() > 0);
-    // Ids are below 2^16.
-    coded.flat_map(|(class, (_, scope))| scope.each_ready().map(move |id| (class, id as u16, scope.key(id))))
 }

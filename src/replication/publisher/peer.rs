@@ -3,9 +3,9 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use super::super::class::Classes;
-use super::super::packet::{Continued, Visit};
+use super::super::packet::{EarlierVisit, Visit};
 use super::averages::Averages;
-use super::choose::Chosen;
+use super::choose::ChosenGhost;
 use super::named::{Names, PeerModels, TickSamples};
 use super::scope::{CarriedGhost, CarriedOp, Scope};
 use super::urgency::Sight;
@@ -53,7 +53,7 @@ pub(super) struct Peer {
     /// Whether the ghosts of this tick were chosen.
     pub(super) has_chosen: bool,
     /// The chosen ghosts, the most urgent first, and how many of them are or were ready.
-    pub(super) chosen: Vec<Chosen>,
+    pub(super) chosen: Vec<ChosenGhost>,
     pub(super) next_chosen: usize,
     /// Whether chosen ghosts had no room in the last tick that sent any.
     pub(super) was_cut: bool,
@@ -77,7 +77,7 @@ pub(super) struct Peer {
 #[derive(Debug)]
 pub(super) struct Memory {
     pub(super) client: u64,
-    pub(super) last: Continued,
+    pub(super) last: EarlierVisit,
     /// By class, as in [`Peer`].
     pub(super) scopes: Box<[Scope]>,
 }
@@ -149,11 +149,11 @@ impl Peer {
     }
 
     /// The client's id, and the visit that its next one continues if this one ends at a tick.
-    pub(super) fn leaves_off(&self, tick: u32) -> Option<(u64, Continued)> {
+    pub(super) fn leaves_off(&self, tick: u32) -> Option<(u64, EarlierVisit)> {
         let (client, visit) = self.visit?;
         // A client that was sent nothing has what it had before.
         let before = visit.continues.filter(|_| self.sent == 0);
-        Some((client, before.unwrap_or(Continued { number: visit.number, until: tick })))
+        Some((client, before.unwrap_or(EarlierVisit { number: visit.number, until: tick })))
     }
 
     /// The visit, which goes with each packet until one is acked.

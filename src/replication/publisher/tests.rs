@@ -53,7 +53,8 @@ fn clients_with_the_same_baseline_get_the_same_bits() {
         tick(&mut publisher, &[value * 1000]);
         let [a, b] = [ONE, OTHER].map(|peer| packets(&mut publisher, peer, 9000));
         assert_eq!((a.len(), &a), (1, &b));
-        assert_eq!(publisher.caches[0].uses(), [2], "encoded once for both");
+        let uses: Vec<u32> = publisher.caches[0].entries.iter().map(|entry| entry.uses).collect();
+        assert_eq!(uses, [2], "encoded once for both");
         publisher.handle_notification(ONE, a[0].0, true);
         publisher.handle_notification(OTHER, b[0].0, true);
     }

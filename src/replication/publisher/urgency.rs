@@ -82,19 +82,10 @@ impl Publisher {
         &mut self,
         handle: PeerHandle,
         class: usize,
-        sight: Option<(&Sight, &[[f64; 3]])>,
+        sight: Option<Sight>,
     ) {
-        let Some(peer) = self.peer_mut(handle) else { return };
-        let place = &mut peer.sights[class];
-        match sight {
-            None => *place = None,
-            Some((of, views)) => {
-                let sight = place.get_or_insert_with(|| of.clone());
-                let kept = core::mem::take(&mut sight.views);
-                *sight = Sight { views: kept, ..of.clone() };
-                sight.views.clear();
-                sight.views.extend_from_slice(views);
-            }
+        if let Some(peer) = self.peer_mut(handle) {
+            peer.sights[class] = sight;
         }
     }
 }

@@ -18,7 +18,7 @@ const FEW_CELLS: usize = 1024;
 
 /// A row and its position.
 #[derive(Clone, Copy, Debug, Default)]
-struct Placed {
+struct RowPlace {
     at: [u32; 3],
     row: u32,
 }
@@ -38,9 +38,9 @@ pub(super) struct Grid {
     size: [usize; 2],
     /// Where each cell's rows begin among the sorted ones, and where the last one's end.
     starts: Vec<u32>,
-    found: Vec<Placed>,
+    found: Vec<RowPlace>,
     cells: Vec<u32>,
-    sorted: Vec<Placed>,
+    sorted: Vec<RowPlace>,
 }
 
 impl Grid {
@@ -87,7 +87,7 @@ impl Grid {
                 low[axis] = low[axis].min(at[axis]);
                 high[axis] = high[axis].max(at[axis]);
             }
-            self.found.push(Placed { at, row });
+            self.found.push(RowPlace { at, row });
         }
         self.lay(low, high);
         let cells = self.size[0] * self.size[1];
@@ -106,7 +106,7 @@ impl Grid {
             sum += *start;
             *start = sum;
         }
-        self.sorted.resize(self.found.len(), Placed::default());
+        self.sorted.resize(self.found.len(), RowPlace::default());
         for (placed, cell) in self.found.iter().zip(&self.cells) {
             let next = &mut self.starts[*cell as usize];
             self.sorted[*next as usize] = *placed;

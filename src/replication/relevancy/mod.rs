@@ -124,7 +124,7 @@ struct Near {
 #[derive(Debug)]
 pub struct ClassRelevancy {
     near: Option<Near>,
-    rule: Relevancy,
+    pub(super) rule: Relevancy,
     /// Rows that are alive and have a state, as of the last tick.
     present: Vec<u64>,
     /// Another number when rows came, went or moved. Never 0.
@@ -162,9 +162,10 @@ impl ClassRelevancy {
         }
     }
 
-    /// From where a client sees, if that matters to priorities: what all have of it, and its own places.
-    pub(super) fn sight<'a>(&'a self, interest: &'a Interest) -> Option<(&'a Sight, &'a [[f64; 3]])> {
-        Some((self.near.as_ref()?.sight.as_ref()?, &interest.views))
+    /// From where a client sees, if that matters to priorities.
+    pub(super) fn sight(&self, interest: &Interest) -> Option<Sight> {
+        let of_all = self.near.as_ref()?.sight.as_ref()?;
+        Some(Sight { views: interest.views.clone(), ..of_all.clone() })
     }
 
     /// Adds to `changes` what enters and leaves a client's interest in this tick.

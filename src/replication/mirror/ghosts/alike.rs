@@ -97,7 +97,6 @@ impl Resolver<'_> {
             self.narrow.resolve(self.mask_words, state, older, words);
             return Ok(true);
         }
-        let newest = self.pages.get(id as usize).map_or(0, |(page, at)| page.states.heads[at].tick);
-        check_skip((self.class, id), (tick, newest)).map(|()| false)
+        check_skip((self.class, id), (tick, self.pages.head(id as usize).tick)).map(|()| false)
     }
 }

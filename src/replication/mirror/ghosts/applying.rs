@@ -5,7 +5,7 @@ use core::ops::Range;
 use super::super::super::packet::Audience;
 use super::super::pages::Page;
 use super::super::staged::{Staged, StagedOp, StagedRecord};
-use super::super::states::{Advance, PAGE};
+use super::super::states::{Advance, Head, PAGE};
 use super::{ALIVE, CHOSEN, FRESH, Ghosts, LISTED, OWNED, Outcome, REPORTED_OWNED};
 
 impl Ghosts {
@@ -32,9 +32,7 @@ impl Ghosts {
     ) -> Outcome {
         let mask = self.class.created(audience.group(&self.class).into());
         let state = staged.state(record, self.pages.form().size());
-        let page = self.pages.get(id);
-        let (newest, destroyed) =
-            page.map(|(page, at)| page.states.heads[at]).map_or((0, 0), |head| (head.tick, head.destroyed));
+        let Head { tick: newest, destroyed, .. } = self.pages.head(id);
         if tick <= destroyed {
             return Outcome::Skipped(1);
         }
@@ -45,8 +43,13 @@ impl Ghosts {
         let fresh = newest == 0;
         // The game has defaults of what wasn't sent, whatever words these have.
         let begun = mask & !self.class.created(self.group(id));
-        let differing = self.differing(id, mask & self.with_words, state) | begun & self.with_words;
-        let changed = if fresh { self.class.properties.all() } else { differing };
+        let changed = match self.pages.get(id).filter(|_| !fresh) {
+            None => self.class.properties.all(),
+            Some((page, at)) => {
+                let differing = page.states.differing(at, &self.class, mask & self.with_words, state);
+                differing | begun & self.with_words
+            }
+        };
         self.push(id, tick, state);
         self.rows = self.rows.max(id + 1);
         let changed = changed | self.put_bodies(id, record, staged);
@@ -158,13 +161,6 @@ impl Ghosts {
             page.bodies.resize(PAGE * self.without_words.len(), Box::default());
         }
         page.states.push(at, tick, state);
-    }
-
-    /// The properties of a mask whose words differ from the newest.
-    #[inline]
-    fn differing(&self, id: usize, mask: u64, state: &[u32]) -> u64 {
-        let page = self.pages.get(id);
-        page.map_or(mask, |(page, at)| page.states.differing(at, &self.class, mask, state))
     }
 
     #[inline]

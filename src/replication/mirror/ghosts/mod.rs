@@ -16,7 +16,6 @@ use super::super::form::Form;
 use super::super::lives::Lives;
 use super::super::packet::{Audience, Base, Violation};
 use super::pages::Pages;
-use super::source::{CodedSource, Plain, RecordSource};
 use super::staged::{Staged, StagedOp};
 use crate::wire::{BitReader, MaskWords, Narrow};
 
@@ -75,7 +74,7 @@ pub(super) struct Ghosts {
     words: Box<[u64]>,
     older: Box<[u64]>,
     /// How updates are read, where all words are narrow and come with each.
-    narrow: Option<Narrow>,
+    pub(super) narrow: Option<Narrow>,
     /// Of the last update's mask.
     mask_words: MaskWords,
 }
@@ -102,12 +101,6 @@ impl Ghosts {
             mask_words: MaskWords::default(),
             class,
         }
-    }
-
-    /// Reads updates as those of any class from now on.
-    #[cfg(test)]
-    pub(super) fn widen(&mut self) {
-        self.narrow = None;
     }
 
     pub(super) fn class(&self) -> &GhostClass {
@@ -151,16 +144,11 @@ impl Ghosts {
     }
 
     fn flags(&self, id: usize) -> u8 {
-        self.pages.get(id).map_or(0, |(page, at)| page.states.heads[at].flags)
+        self.pages.head(id).flags
     }
 
     pub(super) fn tick(&self, id: usize) -> u32 {
-        self.pages.get(id).map_or(0, |(page, at)| page.states.heads[at].tick)
-    }
-
-    /// The tick of the last end of a ghost with this id, 0 if there was none.
-    pub(super) fn destroyed_at(&self, id: usize) -> u32 {
-        self.pages.get(id).map_or(0, |(page, at)| page.states.heads[at].destroyed)
+        self.pages.head(id).tick
     }
 
     pub(super) fn value(&self, id: usize, property: usize) -> Option<&[u8]> {
@@ -172,22 +160,23 @@ impl Ghosts {
 
     // --- records -----------------------------------------------------------------------------------------
 
-    /// Reads a create, and stages it for the packet's end.
+    /// Stages a create, whose words `read` reads into those that the client has, by a mask of properties. Returns the mask of all
+    /// properties; those without words come next.
     pub(super) fn read_create(
         &mut self,
         id: usize,
         audience: Audience,
-        source: &mut impl RecordSource,
         staged: &mut Staged,
-    ) -> Result<(), Violation> {
+        read: impl FnOnce(&GhostClass, u64, &mut [u64]) -> Result<(), Violation>,
+    ) -> Result<u64, Violation> {
         let mask = self.class.created(audience.group(&self.class).into());
         match self.pages.get(id) {
             Some((page, at)) => page.states.load_newest(at, &mut self.words),
             None => self.words.fill(0),
         }
-        source.created(&self.class, mask & self.with_words, &mut self.words)?;
+        read(&self.class, mask & self.with_words, &mut self.words)?;
         staged.push_words(self.id_of_class, id, StagedOp::Create(audience), &self.words, self.pages.form());
-        self.read_bodies(mask, source, staged)
+        Ok(mask)
     }
 
     /// Reads an update of a class that isn't coded.
@@ -216,7 +205,7 @@ impl Ghosts {
         let with_words = mask & self.with_words;
         if !known {
             properties.skip(reader, with_words, true)?;
-            return self.read_bodies(mask, &mut Plain(reader), staged);
+            return self.read_bodies(mask, reader, staged);
         }
         self.words.copy_from_slice(newest);
         for (i, property) in properties.of(with_words) {
@@ -228,17 +217,19 @@ impl Ghosts {
                 property.read_delta(newest, reader, words)?;
             }
         }
-        self.stage_update(id, mask, &mut Plain(reader), staged)
+        self.stage_update(id, mask, staged);
+        self.read_bodies(mask, reader, staged)
     }
 
-    /// Reads an update of a coded class.
+    /// Stages an update of a coded class, whose words `read` reads by a mask of properties; without states it skips them. The
+    /// properties without words come next.
     pub(super) fn read_coded_update(
         &mut self,
         id: usize,
         Against { tick, base }: Against,
         mask: u64,
-        source: &mut impl CodedSource,
         staged: &mut Staged,
+        read: impl FnOnce(&GhostClass, u64, Option<(States<'_>, &mut [u64])>) -> Result<(), Violation>,
     ) -> Result<(), Violation> {
         let Base::UpTo { tick: newest, past, run } = base else { return Err(Violation::Form) };
         let mut older = [&[][..]; MAX_RUN as usize];
@@ -251,24 +242,18 @@ impl Ghosts {
             // Below the capacity.
             check_skip((self.id_of_class, id as u32), (tick, last))?;
             staged.push(self.id_of_class, id, StagedOp::Skip);
-            source.read(&self.class, with_words, run, None)?;
-            return self.read_bodies(mask, source, staged);
+            return read(&self.class, with_words, None);
         }
         let ((past, ahead), newest) = (base.ages(tick), &mut *self.newest);
         newest.copy_from_slice(words);
         let states = States { newest, older, form: self.pages.form(), past, ahead };
-        source.read(&self.class, with_words, run, Some((states, words)))?;
-        self.stage_update(id, mask, source, staged)
+        read(&self.class, with_words, Some((states, words)))?;
+        self.stage_update(id, mask, staged);
+        Ok(())
     }
 
     /// Stages an update whose words were read.
-    fn stage_update(
-        &mut self,
-        id: usize,
-        mask: u64,
-        source: &mut impl RecordSource,
-        staged: &mut Staged,
-    ) -> Result<(), Violation> {
+    fn stage_update(&mut self, id: usize, mask: u64, staged: &mut Staged) {
         if let (true, Some((page, at))) = (self.initial != 0, self.pages.get(id)) {
             // Those come with creates alone: the newest create's are these.
             page.states.load_newest(at, &mut self.newest);
@@ -276,20 +261,17 @@ impl Ghosts {
         }
         let op = StagedOp::Update { mask };
         staged.push_words(self.id_of_class, id, op, &self.words, self.pages.form());
-        self.read_bodies(mask, source, staged)
     }
 
-    /// Reads the properties of a mask that have no words.
+    /// Reads the properties of a mask that have no words, for the last staged record.
     #[inline]
-    fn read_bodies(
+    pub(super) fn read_bodies(
         &self,
         mask: u64,
-        source: &mut impl RecordSource,
+        reader: &mut BitReader<'_>,
         staged: &mut Staged,
     ) -> Result<(), Violation> {
-        source.others(mask & !self.with_words, |reader| {
-            staged.read_bodies(&self.class.properties, &self.without_words, mask, reader)
-        })
+        staged.read_bodies(&self.class.properties, &self.without_words, mask, reader)
     }
 }
 

@@ -16,46 +16,35 @@ impl Scope {
         sent: u32,
         tick: u32,
     ) {
-        let [first, .., last] = carried else {
-            return carried.iter().for_each(|each| self.handle_fate(*each, delivered, sent, tick));
-        };
-        if usize::from(last.id.abs_diff(first.id)) > SPARSE * carried.len() {
+        if let [first, .., last] = carried
+            && usize::from(last.id.abs_diff(first.id)) > SPARSE * carried.len()
+        {
             self.load(carried.iter().map(|each| each.id.into()));
         }
         for each in carried {
-            // Most are.
-            if let Some(record) = self.records.get_mut(usize::from(each.id))
-                && delivered
-                && record.is_acked_by(*each)
-            {
-                record.acknowledge(sent, each.count, each.op);
+            if delivered {
+                self.handle_delivered(*each, sent, tick);
             } else {
-                self.handle_fate(*each, delivered, sent, tick);
+                self.handle_lost(*each, sent, tick);
             }
-        }
-    }
-
-    #[inline(never)]
-    fn handle_fate(&mut self, carried: CarriedGhost, delivered: bool, sent: u32, tick: u32) {
-        if delivered {
-            self.handle_delivered(carried, sent, tick);
-        } else {
-            self.handle_lost(carried, sent, tick);
         }
     }
 
     /// The client has received a packet of tick `sent` that carried this.
     #[inline]
     fn handle_delivered(&mut self, carried: CarriedGhost, sent: u32, tick: u32) {
-        let id = u32::from(carried.id);
-        let entered_at = self.entered_at(id);
-        let record = &mut self.records[usize::from(carried.id)];
+        let id = usize::from(carried.id);
+        let record = &mut self.records[id];
         let waits = record.waits();
         match (carried.op, record.state) {
+            // In any order of arrival, the client had the state that it was written against.
+            (op, GhostState::Live) if op.is_update() && record.since(carried.base_count) < HISTORY => {
+                record.acknowledge(sent, carried.count, op);
+            }
             // Another copy may have ended an earlier ghost with this id.
-            (CarriedOp::Destroy, GhostState::Destroying) if sent >= entered_at => {
-                self.clear_due(id);
-                self.free(id);
+            (CarriedOp::Destroy, GhostState::Destroying) if sent >= self.entered[id] => {
+                self.clear_due(carried.id.into());
+                self.free(carried.id.into());
             }
             (CarriedOp::Create, GhostState::Creating)
                 if sent >= record.acked && record.since(carried.count) < HISTORY =>
@@ -67,10 +56,6 @@ impl Scope {
             }
             (CarriedOp::Create, GhostState::Live) if record.since(carried.count) < HISTORY => {
                 record.acknowledge(sent, carried.count, CarriedOp::Create);
-            }
-            // In any order of arrival, the client had the state that it was written against.
-            (op, GhostState::Live) if op.is_update() && record.since(carried.base_count) < HISTORY => {
-                record.acknowledge(sent, carried.count, op);
             }
             _ => {}
         }

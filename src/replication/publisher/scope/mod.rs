@@ -8,10 +8,10 @@ mod fates;
 mod memory;
 mod record;
 
-use super::super::class::{GhostClass, HISTORY, MAX_GROUPS};
+use super::super::class::HISTORY;
 use super::super::packet::{Audience, Base, MAX_AGE};
 use super::super::table::Table;
-use crate::store::ones;
+use crate::store::{ones, ones_of};
 pub(super) use record::{CarriedGhost, CarriedOp, GhostState};
 use record::{Hold, Record};
 
@@ -85,44 +85,38 @@ impl Scope {
         let id = self.lowest_free();
         // The client ignores a new ghost's records from the tick of the old one's end.
         let since = self.records.get(id).map_or(tick, |last| tick.max(last.sent + 1));
-        let record = Record {
-            sent: 0,
-            acked: since,
-            // Rows are below a capacity of 2^16.
-            row: row as u16,
-            older_age: 0,
-            older_count: 0,
-            acked_count: 0,
-            count: 0,
-            state: GhostState::Creating,
-            hold: Hold::new(audience),
-        };
-        if id == self.records.len() {
-            self.records.push(record);
-            self.entered.push(since);
-        } else {
-            self.records[id] = record;
-            self.entered[id] = since;
-        }
-        if id / 64 == self.used.len() {
-            self.used.push(0);
-            self.due.push(0);
-            self.ready.push(0);
-        }
-        self.used[id / 64] |= 1 << (id % 64);
-        if self.of_row.len() <= row as usize {
-            self.of_row.resize(row as usize + 1, NONE);
-        }
-        self.of_row[row as usize] = id as u32;
-        if self.rows.len() <= row as usize / 64 {
-            self.rows.resize(row as usize / 64 + 1, 0);
-            self.other_ids.resize(row as usize / 64 + 1, 0);
-        }
-        self.rows[row as usize / 64] |= 1 << (row % 64);
-        self.other_ids[row as usize / 64] &= !(1 << (row % 64));
-        self.other_ids[row as usize / 64] |= u64::from(id != row as usize) << (row % 64);
+        self.put(id, Record::new(row, since, GhostState::Creating, audience), since);
+        // Below the capacity.
+        self.link(id as u32, row);
         self.mark_due(id as u32);
         true
+    }
+
+    /// Uses an id from a tick on.
+    fn put(&mut self, id: usize, record: Record, since: u32) {
+        if self.records.len() <= id {
+            // Free ids before it are as if they had been used until then.
+            self.records.resize(id + 1, record);
+            self.entered.resize(id + 1, since);
+            for bits in [&mut self.used, &mut self.due, &mut self.ready] {
+                bits.resize(id / 64 + 1, 0);
+            }
+        }
+        (self.records[id], self.entered[id]) = (record, since);
+        self.used[id / 64] |= 1 << (id % 64);
+    }
+
+    /// Makes an id that of a row's ghost.
+    fn link(&mut self, id: u32, row: u32) {
+        let (at, bit) = (row as usize, 1 << (row % 64));
+        if self.of_row.len() <= at {
+            self.of_row.resize(at + 1, NONE);
+            self.rows.resize(at / 64 + 1, 0);
+            self.other_ids.resize(at / 64 + 1, 0);
+        }
+        self.of_row[at] = id;
+        self.rows[at / 64] |= bit;
+        self.other_ids[at / 64] = self.other_ids[at / 64] & !bit | if id == row { 0 } else { bit };
     }
 
     /// Takes a row from the client; false if it doesn't have it.
@@ -162,14 +156,13 @@ impl Scope {
 
     /// Says for which rows, a byte each, the game chose the client.
     pub(super) fn set_chosen(&mut self, tick: u32, chosen: &[u8]) {
-        for block in 0..self.rows.len() {
-            for bit in ones(self.rows[block]) {
-                let row = block * 64 + bit;
-                let chosen = chosen.get(row).is_some_and(|byte| *byte != 0);
-                // Below the capacity.
-                self.set_audience(row as u32, tick, |before| Audience { chosen, ..before });
-            }
+        let rows = core::mem::take(&mut self.rows);
+        for row in ones_of(&rows) {
+            let chosen = chosen.get(row).is_some_and(|byte| *byte != 0);
+            // Below the capacity.
+            self.set_audience(row as u32, tick, |before| Audience { chosen, ..before });
         }
+        self.rows = rows;
     }
 
     /// Whether the game chose the client for a row that it has.
@@ -177,9 +170,13 @@ impl Scope {
         self.id_of(row).is_some_and(|id| self.records[id as usize].hold.chosen())
     }
 
-    /// Marks changed rows, a bit each; rows that the client doesn't have cost nothing.
+    /// Marks the rows that changed in this tick; rows that the client doesn't have cost nothing.
     #[inline]
-    pub(super) fn mark_changed(&mut self, changed: &[u64]) {
+    pub(super) fn mark_changed(&mut self, tick: u32, table: &Table) {
+        if !table.class().is_plain() {
+            return self.mark_seen(tick, table);
+        }
+        let changed = table.changed_blocks();
         let blocks = self.rows.len().min(changed.len());
         for (block, changed) in changed[..blocks].iter().enumerate() {
             let (changed, others) = (changed & self.rows[block], self.other_ids[block]);
@@ -198,11 +195,12 @@ impl Scope {
         }
     }
 
-    /// As [`Scope::mark_changed`], of rows that changed for some groups of clients only.
-    pub(super) fn mark_changed_for(&mut self, rows: &[(u32, [bool; MAX_GROUPS])], class: &GhostClass) {
-        for (row, changed) in rows {
+    /// [`Scope::mark_changed`] where clients are sent some properties only: the others don't affect their packets.
+    fn mark_seen(&mut self, tick: u32, table: &Table) {
+        for row in table.changed() {
             let Some(id) = self.id_of(*row) else { continue };
-            if changed[usize::from(self.records[id as usize].hold.audience().group(class))] {
+            let group = self.records[id as usize].hold.audience().group(table.class());
+            if table.turn(group.into(), *row).last == tick {
                 self.mark_due(id);
             }
         }
@@ -316,9 +314,8 @@ impl Scope {
 
     /// The ready ghosts, by id.
     pub(super) fn each_ready(&self) -> impl Iterator<Item = u32> {
-        let blocks = self.ready.iter().enumerate();
         // Below the capacity.
-        blocks.flat_map(|(block, ready)| ones(*ready).map(move |bit| (block * 64 + bit) as u32))
+        ones_of(&self.ready).map(|id| id as u32)
     }
 
     pub(super) fn ready_count(&self) -> u32 {
@@ -331,18 +328,11 @@ impl Scope {
 
     /// The due ghosts that aren't waiting, by id: row, ticks since it was sent or was to be, and its state.
     pub(super) fn each_due(&self, tick: u32) -> impl Iterator<Item = (u32, u32, u32, GhostState)> {
-        let blocks = self.due.iter().enumerate();
-        blocks.flat_map(move |(block, bits)| {
-            ones(*bits).filter_map(move |bit| {
-                let id = block * 64 + bit;
-                let record = &self.records[id];
-                if record.waits() {
-                    return None;
-                }
-                let since = if record.sent == 0 { record.acked } else { record.sent };
-                // Below the capacity.
-                Some((id as u32, u32::from(record.row), tick.saturating_sub(since), record.state))
-            })
+        let due = ones_of(&self.due).map(|id| (id, &self.records[id]));
+        due.filter(|(_, record)| !record.waits()).map(move |(id, record)| {
+            let since = if record.sent == 0 { record.acked } else { record.sent };
+            // Below the capacity.
+            (id as u32, record.row.into(), tick.saturating_sub(since), record.state)
         })
     }
 

@@ -138,6 +138,22 @@ impl CarriedOp {
 }
 
 impl Record {
+    /// A ghost of which nothing was sent.
+    pub(super) fn new(row: u32, acked: u32, state: GhostState, audience: Audience) -> Self {
+        Record {
+            sent: 0,
+            acked,
+            // Rows are below a capacity of 2^16.
+            row: row as u16,
+            older_age: 0,
+            older_count: 0,
+            acked_count: 0,
+            count: 0,
+            state,
+            hold: Hold::new(audience),
+        }
+    }
+
     /// All of it, as one number.
     #[inline]
     pub(super) fn key(&self) -> u128 {
@@ -158,15 +174,6 @@ impl Record {
     #[inline]
     pub(super) fn waits(&self) -> bool {
         self.state != GhostState::Destroying && self.since(self.acked_count) >= MAX_IN_FLIGHT
-    }
-
-    /// Whether the ack of this update proves that the client has its state, and nothing waits for it.
-    #[inline]
-    pub(super) fn is_acked_by(&self, update: CarriedGhost) -> bool {
-        update.op.is_update()
-            && self.state == GhostState::Live
-            && self.since(self.acked_count) < MAX_IN_FLIGHT
-            && self.since(update.base_count) < HISTORY
     }
 
     /// Whether nothing was sent of it that an ack could still count for: a message may have named it, and that is all.
