@@ -140,7 +140,7 @@ class CodedGhosts(Ghosts):
         if reader.at == reader.end:
             return []
         age = reader.bits(6)
-        older = None if age == 0 or reader.bits(1) else reader.bits(31)
+        older = None if age == 0 or reader.bits(1) else reader.bits(15)
         named = self.named(tick, age, older)
         assert (reader.end - reader.at) % 8 == 0
         data = bytes(reader.bits(8) for _ in range((reader.end - reader.at) // 8))
@@ -162,7 +162,7 @@ class CodedGhosts(Ghosts):
         """The samples of the ticks that a packet names, the newest first."""
         if age == 0:
             return []
-        back = [at for at in range(1, 32) if older is None or older >> (at - 1) & 1]
+        back = [at for at in range(1, 16) if older is None or older >> (at - 1) & 1]
         newest = tick - age
         assert newest in self.packets
         assert older is None or all(newest - at in self.packets for at in back)
@@ -176,7 +176,7 @@ class CodedGhosts(Ghosts):
         if part.age:
             writer.bits(part.older is None, 1)
             if part.older is not None:
-                writer.bits(part.older, 31)
+                writer.bits(part.older, 15)
         named = self.named(tick, part.age, part.older)
         for class_id, records in part.sections:
             coder.raw(1, 1)

@@ -13,7 +13,7 @@ use super::{LEAST, Layout, Note, SCALE, Trail};
 pub(in crate::replication) const AGE_BITS: u32 = 6;
 
 /// The maximum of older ticks that a packet names. They directly precede the newest one.
-pub(in crate::replication) const OLDER_TICKS: u32 = 31;
+pub(in crate::replication) const OLDER_TICKS: u32 = 15;
 
 /// How long a writer keeps samples, in ticks.
 pub(in crate::replication) const KEPT_TICKS: u32 = (1 << AGE_BITS) + OLDER_TICKS;
@@ -230,7 +230,7 @@ impl Frequencies {
         for Count { model, seen } in counts {
             let sums = &mut self.seen[*model as usize];
             for (sum, seen) in sums.iter_mut().zip(seen) {
-                // At most 32 samples are named.
+                // At most 16 samples are named.
                 *sum = if adds { *sum + u32::from(*seen) } else { *sum - u32::from(*seen) };
             }
             self.ones[*model as usize] = UNKNOWN;
@@ -241,10 +241,11 @@ impl Frequencies {
     fn find(&mut self, counts: &[Count]) {
         for model in counts.iter().map(|count| count.model as usize) {
             if self.ones[model] == UNKNOWN {
-                let [zeros, ones] = self.seen[model].map(u64::from);
+                let [zeros, ones] = self.seen[model];
+                // Sixteen samples have fewer than 2^20 of either.
                 let one = ((ones + 1) << SCALE) / (zeros + ones + 2);
                 // Fits 16 bits.
-                self.ones[model] = (one as u32).clamp(LEAST, (1 << SCALE) - LEAST) as u16;
+                self.ones[model] = one.clamp(LEAST, (1 << SCALE) - LEAST) as u16;
             }
         }
     }

@@ -92,7 +92,7 @@ impl CodedReader {
     fn read_names(&mut self, tick: u32, reader: &mut BitReader<'_>) -> Result<bool, Violation> {
         let mut named = core::mem::take(&mut self.lent.named);
         named.clear();
-        // Six bits, and 31.
+        // Six bits, and fifteen.
         let age = reader.bits(AGE_BITS)? as u32;
         let newest = tick.saturating_sub(age);
         let mut missing = false;
