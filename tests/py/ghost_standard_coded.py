@@ -107,10 +107,6 @@ class Noted:
     deviated: int = 0
     first: int = 0
     times: int = 0
-    far: int = 0
-
-    def is_far(self) -> bool:
-        return self.far > 1
 
 
 @dataclass
@@ -251,7 +247,7 @@ class Section:
             if at % 16 == 0 and not coder.decision(("more", True), place is not None):
                 return None
             noted = self.listed[self.places[at]]
-            self.was = coder.decision(("has", noted.times, noted.far, self.was), at == place)
+            self.was = coder.decision(("has", noted.times, self.was), at == place)
             self.following = at + 1
             if self.was:
                 return at
@@ -318,8 +314,7 @@ class Section:
         mask, before = 0, None
         for at in range(count):
             of_list = None if noted is None else noted.mask >> at & 1
-            far = noted is not None and noted.is_far()
-            before = coder.decision(("mask", at, of_list, before, far), record.mask >> at & 1)
+            before = coder.decision(("mask", at, of_list, before), record.mask >> at & 1)
             mask |= before << at
         record.mask = mask
 
@@ -353,8 +348,7 @@ class Section:
         deviated = sum(deviates << place for place, deviates in record.deviates.items())
         deviated |= noted.deviated & ~record.mask if noted else 0
         times = min(noted.times + 1, 3) if noted else 0
-        far = (0, 1, 1, 2, 2, 3)[min(self.most.bit_length(), 5)]
-        return Noted(trails, record.mask, deviated, first, times, far)
+        return Noted(trails, record.mask, deviated, first, times)
 
     def code_words(
         self,
@@ -404,9 +398,7 @@ class Section:
         of_list = None
         if noted is not None:
             of_list = noted.deviated >> place & 1 if noted.mask >> place & 1 else "unsaid"
-        return self.coder.decision(
-            ("deviates", place, of_list, noted is not None and noted.is_far()), deviates
-        )
+        return self.coder.decision(("deviates", place, of_list), deviates)
 
     def code_residual(self, word: Any, context: int, trails: dict[Any, Trail], residual: int) -> int:
         coder = self.coder
@@ -424,10 +416,7 @@ class Section:
             if bits > 1:
                 found = 2 | coder.decision((*by, "second", min(bits, 14)), size >> (bits - 2) & 1)
             if bits > 2:
-                name = (*by, "third", min(bits, 14), found)
-                found = 2 * found | coder.decision(name, size >> (bits - 3) & 1)
-            if bits > 3:
-                found = found << (bits - 3) | coder.raw(bits - 3, size & ((1 << (bits - 3)) - 1))
+                found = found << (bits - 2) | coder.raw(bits - 2, size & ((1 << (bits - 2)) - 1))
             residual = 2 * (found - 1) + side + 1
             distance = (residual + 1) // 2 * (1 if residual % 2 else -1)
         else:
@@ -438,7 +427,7 @@ class Section:
     def create(self, record: CodedRecord, noted: Noted | None) -> None:
         coder, created = self.coder, self.class_.created(record.owner, record.chosen)
         trails = dict(noted.trails) if noted else {}
-        self.list[record.id] = Noted(trails, sum(1 << place for place in created), first=self.tick, far=1)
+        self.list[record.id] = Noted(trails, sum(1 << place for place in created), first=self.tick)
         places = in_order(self.class_, created)
         for place in places:
             words = []

@@ -9,10 +9,10 @@ use super::{Coder, NUMBER, code_number};
 const MORE: usize = 0;
 /// The place of the first record of listed ghosts.
 const START: usize = MORE + 2;
-/// Whether a listed ghost behind it has a record: by how many lists in a row it was in, how far off it was, and whether the ghost
-/// in front of it has one.
+/// Whether a listed ghost behind it has a record: by how many lists in a row it was in, and whether the ghost in front of it has
+/// one.
 const HAS: usize = START + NUMBER;
-const HAS_CONTEXTS: usize = 4 * 4 * 2;
+const HAS_CONTEXTS: usize = 4 * 2;
 /// Of others, whether ids are apart, by whether the last two were; and the distance.
 const APART: usize = HAS + HAS_CONTEXTS;
 const GAPS: usize = APART + 2;
@@ -32,9 +32,9 @@ const RUNS: usize = RUN + 4;
 const STEADY: usize = RUNS + 2 * NUMBER;
 const PASTS: usize = STEADY + 1;
 const WHOLE: usize = PASTS + NUMBER;
-/// By property: whether the mask has it, by whether the list's has it, the one before it, and how far off the ghost was.
+/// By property: whether the mask has it, by whether the list's has it, and the one before it.
 const MASK: usize = WHOLE + 1;
-const MASK_CONTEXTS: usize = 3 * 3 * 2;
+const MASK_CONTEXTS: usize = 3 * 3;
 pub(super) const BODIES: usize = MASK + MASK_CONTEXTS * u64::BITS as usize;
 /// How many models heads need.
 pub(super) const HEADS: usize = BODIES + NUMBER;
@@ -142,7 +142,7 @@ impl<'l> Place<'l> {
             if (self.next as usize).is_multiple_of(STRIDE) && !coder.code(MORE, at.is_some()) {
                 return None;
             }
-            let context = 8 * usize::from(note.times) + 2 * usize::from(note.far) + usize::from(self.was);
+            let context = 2 * usize::from(note.times) + usize::from(self.was);
             self.was = coder.code(HAS + context, at == Some(self.next));
             self.next += 1;
             if self.was {
@@ -237,8 +237,7 @@ impl<'l> Place<'l> {
         let (mut found, mut before) = (0, 0);
         for at in 0..self.properties as usize {
             let of_list = note.map_or(0, |note| 1 + (note.mask >> at & 1) as usize);
-            let far = usize::from(note.is_some_and(|note| note.far > 1));
-            let context = (of_list * 3 + before) * 2 + far;
+            let context = of_list * 3 + before;
             let has = coder.code(MASK + MASK_CONTEXTS * at + context, mask >> at & 1 == 1);
             found |= u64::from(has) << at;
             before = 1 + usize::from(has);

@@ -15,30 +15,27 @@ pub(in crate::replication) struct Note {
     pub(super) first: u32,
     /// How many lists in a row it is in, at most [`MANY`].
     pub(super) times: u8,
-    /// The class of the largest distance to a prediction, from 0 (none) to 3 (5 bits or more).
-    pub(super) far: u8,
 }
 
 impl Note {
     /// A ghost that was created by a packet of this tick.
     pub(in crate::replication) fn of_create(mask: u64, tick: u32) -> Self {
-        Note { mask, first: tick, far: 1, ..Note::default() }
+        Note { mask, first: tick, ..Note::default() }
     }
 
     /// A ghost that was updated by a packet of this tick, against this base, with this mask. `deviated` properties did what they
-    /// were less likely to do, and no distance had more bits than `most`. `before` is what was known of the ghost.
+    /// were less likely to do. `before` is what was known of the ghost.
     pub(in crate::replication) fn of_update(
         before: Option<Note>,
         (tick, base, mask): (u32, Base, u64),
-        (deviated, most): (u64, u32),
+        deviated: u64,
     ) -> Self {
-        let far = [0, 1, 1, 2, 2].get(most as usize).copied().unwrap_or(3);
         let first = match base {
             Base::UpTo { tick, past, run: run @ 1.. } => tick.saturating_sub(u32::from(run) * past),
             _ => before.map_or(tick, |before| before.first),
         };
         let kept = before.map_or(0, |before| before.deviated & !mask);
         let times = before.map_or(0, |before| (before.times + 1).min(MANY));
-        Note { mask, deviated: kept | deviated, first, times, far }
+        Note { mask, deviated: kept | deviated, first, times }
     }
 }

@@ -13,14 +13,13 @@ const LENGTHS: usize = 14;
 const FIRST: usize = 4;
 const CONTEXTS: usize = FIRST + 6;
 
-/// Models in a context: whether the word is as predicted, on which side, the length of its distance, and two bits of
+/// Models in a context: whether the word is as predicted, on which side, the length of its distance, and the second bit of
 /// that.
 const OTHER: usize = 0;
 const SIDE: usize = 1;
 const LENGTH: usize = 2;
 const SECOND: usize = LENGTH + LENGTHS;
-const THIRD: usize = SECOND + LENGTHS;
-const CONTEXT: usize = THIRD + 2 * LENGTHS;
+const CONTEXT: usize = SECOND + LENGTHS;
 
 /// What is known of a word of a ghost that is listed: besides, how far it was off in its last two records. Then two decisions
 /// have models of their own: whether it is as predicted, and on which side.
@@ -32,8 +31,8 @@ const TRAIL_CONTEXT: usize = 2;
 const CREATED: usize = CONTEXTS * CONTEXT + TRAILS * TRAIL_CONTEXTS * TRAIL_CONTEXT;
 const WORD: usize = CREATED + 1;
 
-/// Models of whether a property does what it is less likely to: by what it did in the list, and how far the ghost was off.
-const CHOICES: usize = 4 * 2;
+/// Models of whether a property does what it is less likely to, by what it did in the list.
+const CHOICES: usize = 4;
 
 /// How far a word may be off that a trail tells apart, in either direction; and how many of these there are.
 const FAR: i64 = 2;
@@ -93,11 +92,6 @@ impl Off {
         }
     }
 
-    /// The most bits of a distance so far.
-    pub(in crate::replication) fn most(self) -> u32 {
-        self.most
-    }
-
     #[inline]
     fn note(&mut self, length: u32) {
         self.most = self.most.max(length);
@@ -139,14 +133,12 @@ impl Layout {
         if run == 0 {
             return false;
         }
-        let (of_list, far) = match note {
-            Some(note) if note.mask >> property & 1 == 1 => {
-                (2 + (note.deviated >> property & 1) as usize, usize::from(note.far > 1))
-            }
-            Some(note) => (1, usize::from(note.far > 1)),
-            None => (0, 0),
+        let of_list = match note {
+            Some(note) if note.mask >> property & 1 == 1 => 2 + (note.deviated >> property & 1) as usize,
+            Some(_) => 1,
+            None => 0,
         };
-        coder.code(HEADS + CHOICES * property + 2 * of_list + far, deviates)
+        coder.code(HEADS + CHOICES * property + of_list, deviates)
     }
 
     /// A residual of the word at this place of a row: 0, or which side of the prediction it lies on, and how far. What is read
@@ -180,13 +172,8 @@ impl Layout {
         let mut found = 1;
         if length > 0 {
             let second = coder.code(models + SECOND + of(length), number >> (length - 1) & 1 == 1);
-            found = found << 1 | u64::from(second);
-            if length > 1 {
-                let at = models + THIRD + 2 * of(length) + usize::from(second);
-                let third = coder.code(at, number >> (length - 2) & 1 == 1);
-                found = found << 1 | u64::from(third);
-                found = found << (length - 2) | coder.raw(number & ((1 << (length - 2)) - 1), length - 2);
-            }
+            let rest = coder.raw(number & ((1 << (length - 1)) - 1), length - 1);
+            found = (found << 1 | u64::from(second)) << (length - 1) | rest;
         }
         let residual = (found - 1).saturating_mul(2).saturating_add(1 + u64::from(below));
         trail.note(residual);

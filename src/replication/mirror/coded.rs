@@ -208,7 +208,6 @@ impl Mirror {
                 note: None,
                 whole: false,
                 deviated: 0,
-                most: 0,
             };
             let listed = models.listed(class as usize);
             source.read_section((class, ghosts), tick, listed, &mut records, staged)?;
@@ -240,9 +239,8 @@ struct Coded<'s, 'a> {
     note: Option<Note>,
     /// Whether an update's words are whole.
     whole: bool,
-    /// What was read of an update: the properties that don't do what is likely, and the most bits of a distance.
+    /// The properties of an update that don't do what is likely.
     deviated: u64,
-    most: u32,
 }
 
 impl Coded<'_, '_> {
@@ -287,14 +285,13 @@ impl Coded<'_, '_> {
                     return Err(Violation::Mask { class, mask });
                 }
                 Op::Update { base, whole, mask } => {
-                    (self.whole, self.deviated, self.most) = (whole, 0, 0);
+                    (self.whole, self.deviated) = (whole, 0);
                     let against = Against { tick, base };
                     ghosts.read_coded_update(id, against, mask, staged, |class, mask, into| {
                         self.read(class, mask, base.depth(), into)
                     })?;
                     self.read_others(mask, ghosts, staged)?;
-                    let found = (self.deviated, self.most);
-                    self.listing.note(Note::of_update(self.note, (tick, base, mask), found));
+                    self.listing.note(Note::of_update(self.note, (tick, base, mask), self.deviated));
                 }
                 Op::Create(audience) => {
                     let mask = ghosts.read_create(id, audience, staged, |class, mask, words| {
@@ -353,7 +350,6 @@ impl Coded<'_, '_> {
                 words[range].copy_from_slice(guessed);
             }
         }
-        self.most = off.most();
         Ok(())
     }
 

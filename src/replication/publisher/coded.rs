@@ -349,12 +349,14 @@ impl Section<'_> {
             let note = match op {
                 Op::Update { base, whole, mask } => {
                     let noted = self.place.note(at).copied();
-                    let found = match whole {
-                        true => self.put_whole(row, mask),
-                        false => self.put_residuals(entry, mask, base.depth(), noted),
-                    };
+                    let mut deviated = 0;
+                    if whole {
+                        self.put_whole(row, mask);
+                    } else {
+                        deviated = self.put_residuals(entry, mask, base.depth(), noted);
+                    }
                     self.put_others(row, mask);
-                    Note::of_update(noted, (self.tick, base, mask), found)
+                    Note::of_update(noted, (self.tick, base, mask), deviated)
                 }
                 Op::Create(audience) => {
                     let class = self.table.class();
@@ -390,9 +392,8 @@ impl Section<'_> {
         Some(encoder.spent() - before)
     }
 
-    /// Writes the words of an update against what was predicted. Gives which properties don't do what is likely, and the most bits of
-    /// a distance.
-    fn put_residuals(&mut self, entry: usize, mask: u64, run: u8, noted: Option<Note>) -> (u64, u32) {
+    /// Writes the words of an update against what was predicted. Gives which properties don't do what is likely.
+    fn put_residuals(&mut self, entry: usize, mask: u64, run: u8, noted: Option<Note>) -> u64 {
         let PacketCoder { encoder, took, listing, .. } = &mut *self.coder;
         let (properties, trails) = (&self.table.class().properties, listing.trails());
         let mut residuals = self.cache.residuals(self.cache.entry(entry)).iter();
@@ -408,11 +409,11 @@ impl Section<'_> {
             let spent = encoder.spent();
             took.push((i, spent - core::mem::replace(&mut before, spent)));
         }
-        (deviated, off.most())
+        deviated
     }
 
-    /// Writes the words of an update whole: none deviates, and no distance is known.
-    fn put_whole(&mut self, row: u32, mask: u64) -> (u64, u32) {
+    /// Writes the words of an update whole.
+    fn put_whole(&mut self, row: u32, mask: u64) {
         let PacketCoder { encoder, took, .. } = &mut *self.coder;
         let (properties, newest) = (&self.table.class().properties, self.table.newest(row));
         for (i, property) in properties.of(mask & properties.with_words()) {
@@ -422,7 +423,6 @@ impl Section<'_> {
             }
             took.push((i, encoder.spent() - before));
         }
-        (0, 0)
     }
 
     /// Writes the words of a create, and leaves in `words` what the next one is written against.
