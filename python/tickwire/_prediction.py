@@ -132,8 +132,8 @@ class Prediction(Generic[_S, _M]):
         precision. If the move is for several ticks, its key presses (:data:`tickwire.fields.press`) count
         only in the first of these ticks.
 
-        After a lost connection, the prediction stands still until the next connection's first state of ``ghost``
-        arrives, and continues from this state.
+        After a lost connection, the prediction stands still. It continues from the first state of ``ghost``
+        that the next connection brings.
 
         Returns the ticks that the move is for, possibly none: see :meth:`Client.send_input`.
 
