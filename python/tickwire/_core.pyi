@@ -1336,7 +1336,9 @@ class ConnectionStats:
         """Counts of chunks."""
     @property
     def channels(self) -> list[ChannelStats]:
-        """The counts of each channel, in the protocol's order."""
+        """The counts of each channel, in the protocol's order. The payload channels behind them are Tickwire's own:
+        "ghosts", and "time" for inputs and the clock.
+        """
 
 @final
 class ChunkStats:
@@ -1627,8 +1629,8 @@ class IncomingChunk:
     def resume(self) -> bool:
         """Asks the sender for the missing slices. Returns False if the chunk is complete or has failed."""
     def cancel(self) -> bool:
-        """Ends the transfer and discards the slices that arrived. The sender is notified, and ``inbox.chunk_failures``
-        reports the chunk. Returns False if the chunk is complete or has failed.
+        """Ends the transfer and discards the slices that arrived. The sender is notified. ``inbox.chunk_failures`` doesn't
+        report the chunk. Returns False if the chunk is complete or has failed.
         """
 
 @final
@@ -2363,7 +2365,8 @@ class ClientWorld:
             extrapolation: seconds for which ``hermite`` properties continue to move beyond the newest tick.
             rest: seconds up to which a ghost counts as moving between two states, so the view interpolates between
                 them. Set ``rest`` if updates exceed the budget, because the server then updates moving ghosts only
-                every few ticks.
+                every few ticks. Without ``delay``, the delay grows by this time, so that the next state arrives before
+                it is needed.
 
         Raises:
             ValueError: an argument is out of its bounds.
@@ -2494,7 +2497,7 @@ class Inbox(Generic[_M, _W, _L, _V]):
     @property
     def chunk_failures(self) -> list[Any]:
         """Incoming chunks that failed: ``(client, label, error)`` on a server, ``(label, error)`` on a client. The
-        error is a text that gives the reason.
+        error is a text that gives the reason. Chunks that this program cancelled aren't listed.
         """
     @property
     def ghosts(self) -> list[GhostSpawned | GhostChanged | GhostOwned | GhostLinked | GhostDespawned]:

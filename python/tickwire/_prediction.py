@@ -40,7 +40,8 @@ class Prediction(Generic[_S, _M]):
 
     A state can be an object with attributes, a mapping, or a NumPy array with fields. If ``tolerance`` is a
     single number, the state must be a plain number, tuple, list or array instead. ``step`` gets a copy of the
-    state, which it may change.
+    state, which it may change. ``corrections``, ``replayed``, ``capped`` and ``error`` show how well the
+    prediction works.
 
     Args:
         step: a function that gets a state and a move (the player's input for a tick), and returns the next
@@ -108,6 +109,8 @@ class Prediction(Generic[_S, _M]):
         self._states: dict[int, tuple[Any, ...]] = {}
         self._offsets: dict[str | None, Any] = {}
         self._checked = -1
+        # Whether the server's state was ever known, and whether a new connection's first one is awaited.
+        self._is_checked = self._awaits_truth = False
         # Whose clock says which tick to draw.
         self._client: Client[Any] | None = None
         self.state: _S | None = state
@@ -129,11 +132,16 @@ class Prediction(Generic[_S, _M]):
         precision. If the move is for several ticks, its key presses (:data:`tickwire.fields.press`) count
         only in the first of these ticks.
 
+        After a lost connection, the prediction stands still. It continues from the first state of ``ghost``
+        that the next connection brings.
+
         Returns the ticks that the move is for, possibly none: see :meth:`Client.send_input`.
 
         Raises:
             PredictionError: ``step`` raised, or didn't return a state. The move was sent and is kept.
         """
+        if self.tick is not None and client.clock.input_tick is None:
+            self._lose_connection()
         ticks: range
         ticks, moves = client._send_input(move)  # type: ignore[attr-defined]
         self._client = client
@@ -141,8 +149,15 @@ class Prediction(Generic[_S, _M]):
         # The avatar may have been despawned since the game looked it up.
         if ghost is not None and ghost in client.world and (tick := client.tick_of(ghost)) is not None:
             self.correct(tick, ghost)
-        self._run(given, client.clock.delay)
+        if not self._awaits_truth:
+            self._run(given, client.clock.delay)
         return ticks
+
+    def _lose_connection(self) -> None:
+        """Forgets the ticks of a connection that ended: the next server's may be others."""
+        self._moves.clear()
+        self._states.clear()
+        self.tick, self._checked, self._awaits_truth = None, -1, self._is_checked
 
     def run(self, ticks: Iterable[int], move: _M, *, delay: int = 0) -> None:
         """Stores a copy of a move for these ticks, and predicts up to ``delay`` ticks before the newest of
@@ -201,6 +216,7 @@ class Prediction(Generic[_S, _M]):
                 raise PredictionError(
                     f"truth of tick {tick} must be finite, not {name or 'state'} = {_get(said, name)}"
                 )
+        self._is_checked, self._awaits_truth = True, False
         if self.state is None or self.tick is None or tick > self.tick:
             # Nothing was predicted for that tick: it is the newest that is known.
             self._corrected(said, tick, said if self.state is None else self.state)
@@ -277,8 +293,8 @@ class Prediction(Generic[_S, _M]):
         return shown
 
     def reset(self, state: _S | None = None) -> None:
-        """Restarts from ``state``, for example after a respawn or a reconnect. None: restarts from the first
-        state of this :class:`Prediction`.
+        """Restarts from ``state``, for example after a respawn. None: restarts from the first state of this
+        :class:`Prediction`.
         """
         self._moves.clear()
         self._states.clear()

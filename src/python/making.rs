@@ -14,7 +14,7 @@ use super::ghosts::call_all;
 use super::inbox::{CHUNK_FAILURES, CHUNKS, GHOSTS};
 use super::log::log_traceback;
 use crate::endpoint;
-use crate::transport::chunks::ChunkEvent;
+use crate::transport::chunks::{ChunkEvent, ChunkFailure};
 use crate::transport::{OpaqueBody, ReadPackets, UnreadPackets};
 
 impl Pending {
@@ -143,6 +143,8 @@ impl Pending {
                     self.lists[CHUNKS]
                         .push(Py::new(py, ReceivedChunk::new(client, offer, stored))?.into_any());
                 }
+                // The game cancelled it itself.
+                ChunkEvent::NotReceived { failure: ChunkFailure::Cancelled, .. } => {}
                 ChunkEvent::NotReceived { offer, failure } => {
                     let told = (&*offer.label, failure.to_string());
                     let told = match client {

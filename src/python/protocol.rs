@@ -5,7 +5,7 @@ use crate::python::prelude::*;
 use super::channel::{Channel, channels_of, check_names, named, names};
 use super::checks::not_bool;
 use super::codec::Class;
-use super::declared::{Calls, with_calls};
+use super::declared::{Calls, Role, with_calls};
 use super::ghosts::{Properties, references};
 use super::yojimbo;
 use crate::netcode::UpperProtocol;
@@ -299,8 +299,10 @@ impl Protocol {
     #[cold]
     fn not_registered(&self, shown: &str) -> PyErr {
         const MAX_SHOWN: usize = 8;
-        let names: Vec<&str> = self.classes.iter().take(MAX_SHOWN).map(Class::name).collect();
-        let more = if self.classes.len() > MAX_SHOWN { ", ..." } else { "" };
+        let own = (0..).zip(&self.classes).filter(|(number, _)| self.calls.role(*number) == Role::Message);
+        let mut names: Vec<&str> = own.map(|(_, class)| class.name()).collect();
+        let more = if names.len() > MAX_SHOWN { ", ..." } else { "" };
+        names.truncate(MAX_SHOWN);
         UnregisteredMessageError::new_err(format!(
             "{shown} is not among the protocol's messages ({}{more}): add it to the list, on both sides",
             names.join(", ")
@@ -389,6 +391,12 @@ fn core_of(
 ) -> PyResult<transport::Protocol> {
     let types: Vec<_> = classes.iter().map(Class::message_type).collect();
     let has_layers = ghosts.is_some() || time.is_some() || peers;
+    if types.is_empty() && !has_layers {
+        refuse!(
+            PyValueError,
+            "messages must have at least one class, unless the protocol has ghosts, calls or a tick_rate"
+        );
+    }
     let core = if types.is_empty() && has_layers && framing == Framing::Native {
         transport::Protocol::of_layers(configs).map_err(value_error)?
     } else {

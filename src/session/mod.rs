@@ -194,6 +194,8 @@ impl Session {
     ) -> Option<f64> {
         let mirror = self.features.ghosts.role.mirror().filter(|_| self.shows_ghosts)?;
         let server = self.features.ghosts.server;
+        // After the end of a connection, time stands still.
+        let now = now.filter(|_| server.is_some_and(|server| self.host.is_connected(server)));
         let line = server.map_or(Line::default(), |server| timing::line_to(&self.host, mirror, server, now));
         view.show((mirror, self.features.timing.player()), line, now, tick, columns)
     }

@@ -155,7 +155,8 @@ impl ClientView {
     pub fn set_playing(&mut self, playing: Playing) {
         self.playing = playing;
         let extrapolation = if self.reckons { MAX_AHEAD } else { playing.extrapolation };
-        let config = PlayoutConfig { delay: playing.delay, extrapolation, ..*self.playout.config() };
+        let Playing { delay, rest, .. } = playing;
+        let config = PlayoutConfig { delay, rest, extrapolation, ..*self.playout.config() };
         match self.playout.tick() {
             None => self.playout = Playout::new(config),
             Some(_) => self.playout.set_config(config),
@@ -186,7 +187,7 @@ impl ClientView {
         let ahead = self.playing.extrapolation / self.playout.period();
         let turns = mirror.tick_offset() as f64;
         let asked = tick.map(|tick| (tick - turns).clamp(0.0, f64::from(mirror.tick()) + ahead));
-        let shown = asked.or(played)?;
+        let shown = asked.or(played).or_else(|| self.playout.tick())?;
         let frames = self.frames.get_or_insert_with(|| Box::new(WorldFrames::new(mirror.classes())));
         // On a longer line the server waits for acks, and meanwhile it sends nothing of a ghost that moves.
         let in_flight = (self.round_trip.as_secs_f64() / self.playout.period()).ceil() + ACK_TICKS;

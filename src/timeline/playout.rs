@@ -82,6 +82,8 @@ const ROUNDING: f64 = 0.01;
 pub struct PlayoutConfig {
     /// Seconds between arrival and display, within [`PlayoutConfig::delay_bounds`]; None: measured.
     pub delay: Option<f64>,
+    /// Seconds between two states of a thing that moves: if there are more than a tick, a measured delay is longer by the rest.
+    pub rest: f64,
     /// Seconds by which time runs on beyond the newest tick, for properties with a velocity.
     pub extrapolation: f64,
     /// Seconds of a tick, until that is measured.
@@ -103,6 +105,7 @@ impl Default for PlayoutConfig {
     fn default() -> Self {
         PlayoutConfig {
             delay: None,
+            rest: 0.0,
             extrapolation: 0.0,
             period: 1.0 / 60.0,
             history: u32::MAX,
@@ -495,7 +498,7 @@ impl Playout {
     }
 
     fn wanted_delay(&self) -> f64 {
-        let delay = self.config.delay.unwrap_or(self.late - self.typical + self.period);
+        let delay = self.config.delay.unwrap_or(self.late - self.typical + self.config.rest.max(self.period));
         delay.min(self.config.longest_delay(self.period)).max(self.period)
     }
 

@@ -570,3 +570,11 @@ def test_the_highest_rate_needs_no_burst() -> None:
     def spray(_caller: tw.ClientHandle) -> None: ...
 
     tw.Protocol(9, [], [tw.reliable_ordered("orders")], calls=[spray])
+
+
+def test_an_unknown_message_names_only_the_game_s_own() -> None:
+    _, server, _ = connected()
+    with pytest.raises(tw.errors.UnregisteredMessageError) as refused:
+        server.broadcast([])
+    assert "reply" not in str(refused.value)
+    assert "tickwire_" not in str(refused.value)

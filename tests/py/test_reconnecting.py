@@ -684,6 +684,54 @@ def test_its_player_is_predicted_before_and_after_a_reconnect() -> None:
     assert mine.error == 0
 
 
+@pytest.mark.parametrize("resets", [False, True])
+@pytest.mark.parametrize("restarts", [False, True])
+def test_a_prediction_continues_from_the_first_state_after_a_reconnect(restarts: bool, resets: bool) -> None:
+    line = tw.Conditions(latency=0.05)
+    world = Simulation(tw.Protocol(1, ghosts=[Puck], inputs=Push, tick_rate=60), seed=1, conditions=line)
+    server = world.server()
+    player = dialling(world, server.address, timeout=1)
+    mine = tw.predict.Prediction(step, Body(), tolerance={"x": 0.5}, snap=2)
+    pucks: dict[int, Puck] = {}
+    # What is predicted, how far that is from the server's state, and whether the server's state is known.
+    seen: list[tuple[float, float, bool]] = []
+
+    def play(seconds: float) -> None:
+        for _ in range(round(seconds * 60)):
+            with server.tick():
+                for client, push in server.inputs:
+                    if client.id not in pucks:
+                        pucks[client.id] = server.world.spawn(Puck(), owner=client)
+                    if push is not None:
+                        pucks[client.id].x += push.x
+            with player.tick() as inbox:
+                puck = player.world.mine(Puck)
+                if resets and seen and any(isinstance(event, tw.Connected) for event in inbox.events):
+                    mine.reset(Body(0.0 if puck is None else puck.x))
+                mine.advance(player, Push(1), puck)
+            assert mine.state is not None
+            truth = next((puck.x for puck in pucks.values()), 0.0)
+            is_known = puck is not None and player.tick_of(puck) is not None
+            seen.append((mine.state.x, abs(mine.state.x - truth), is_known))
+            world.network.advance(1 / 60)
+
+    play(3)
+    world.network.set_conditions(tw.Conditions(loss=1.0))
+    play(2)
+    if restarts:
+        pucks.clear()
+        server = world.restart(server)
+    else:
+        (puck,) = pucks.values()
+        puck.x = 10_000.0
+    world.network.set_conditions(line)
+    play(5)
+    after = seen[-300:]
+    assert len({x for x, _, is_known in after if not is_known}) == 1 + resets, "it stands still"
+    assert max(off for _, off, is_known in after if is_known) < 15, "it is ahead by its lead"
+    assert mine.corrections <= 1
+
+
 def test_its_state_says_so_until_the_next_attempt() -> None:
     game = Game()
     game.run(1)

@@ -608,3 +608,38 @@ def test_a_ghost_hardly_halts_before_its_end_on_a_lossy_line() -> None:
         drawn += [ghost.position[0] for ghost in scene.tick().objects(Tank)]
     assert drawn[-1] == 199
     assert drawn.count(199) <= 3
+
+
+def test_a_ghost_that_is_rarely_updated_moves_evenly_within_rest() -> None:
+    scene = Scene(tw.Conditions(latency=0.05, jitter=0.01))
+    scene.client.world.set_playout(rest=0.1)
+    rare, often = scene.world.spawn(Tank()), scene.world.spawn(Tank())
+    steps, last = set(), 0.0
+    for tick in range(600):
+        often.position = (tick, 0.0)
+        if tick % 5 == 0:
+            rare.position = (tick, 0.0)
+        view = scene.tick()
+        x = min((tank.position[0] for tank in view.objects(Tank)), default=0.0)
+        if tick > 300:
+            steps.add(round(x - last, 2))
+        last = x
+    assert 0.1 < view.delay < 0.15
+    assert all(0.9 <= step <= 1.1 for step in steps), steps
+
+
+def test_a_view_stands_still_after_the_end_of_the_connection() -> None:
+    scene = Scene(tw.Conditions(latency=0.05))
+    tank = scene.world.spawn(Tank())
+    for tick in range(120):
+        tank.position = (tick, 0.0)
+        before = scene.tick().delay
+    scene.server.disconnect(scene.player)
+    view = scene.run(5)
+    assert not scene.client.connected
+    assert view.delay < before + 0.3
+    assert scene.client.latency.view == view.delay
+    stood = view.stood
+    view.at(view.tick - 1)
+    assert scene.run(1).stood == stood
+    assert len(view.objects(Tank)) == 1

@@ -36,7 +36,14 @@ impl Chunk {
         if let Ok(bytes) = data.cast_exact::<PyBytes>() {
             return Ok(Self::of_bytes(py, bytes.clone().into()));
         }
-        if data.is_instance_of::<PyString>() || data.hasattr("__fspath__")? {
+        if data.is_instance_of::<PyString>() {
+            return Self::of_file(py, data.extract()?).inspect_err(|error| {
+                let note = "a str is the path of a file: to send the text itself, give text.encode()";
+                // Only a hint.
+                _ = error.value(py).call_method1("add_note", (note,));
+            });
+        }
+        if data.hasattr("__fspath__")? {
             return Self::of_file(py, data.extract()?);
         }
         let Ok(view) = PyMemoryView::from(data) else {
