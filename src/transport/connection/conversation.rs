@@ -98,7 +98,7 @@ impl Conversation {
     /// Brings losses, estimates and limits up to date, before packets are composed.
     pub(super) fn begin_transmit(&mut self, now: Instant) {
         self.apply_losses(now);
-        self.ledger.endpoint.update(now);
+        self.ledger.endpoint.acks.update(now);
         self.outbound.update(now);
     }
 
@@ -112,7 +112,7 @@ impl Conversation {
         let not_before = if self.outbound.has_queue() { self.ledger.acked_at } else { Instant::ZERO };
         // A message that is due before the middle of two ticks goes with the first of them: an ack takes whole ticks, and
         // a margin of milliseconds would cost one more. Never at once: it would go twice in one packet.
-        let timeout = self.ledger.endpoint.acks().resend_timeout();
+        let timeout = self.ledger.endpoint.acks.resend_timeout();
         let is_awake = self.ledger.pending_ack.is_awake();
         let margin = if is_awake { Duration::ZERO } else { self.outbound.half_tick() };
         ResendTimer { timeout: timeout.saturating_sub(margin).max(timeout / 2), not_before }
@@ -126,31 +126,28 @@ impl Conversation {
         planned: PacketPlan,
         write: impl Fn(&mut BitWriter, &Contents<'_>),
     ) {
-        let kind = self.ledger.endpoint.header_kind();
+        let kind = self.ledger.endpoint.config.header;
         let skipped = if kind == HeaderKind::Numbered { self.skip_numbers() } else { 0 };
         self.make_room_in_ledger();
-        let header = FullHeader { skipped, ..self.ledger.endpoint.acks().header() };
+        let header = FullHeader { skipped, ..self.ledger.endpoint.acks.header() };
         let Memory { writer, control, draft, chunk, .. } = self.scratch.get();
         let contents = Contents { protocol: &self.protocol, ack: header.ack, control, draft, chunk };
-        let (mut bytes, mut datagrams, mut payload_bytes, mut fragments) = (0, 1, 0, 0);
+        let (mut bytes, mut datagrams, mut fragments) = (0, 1, 0);
         if planned.fits {
             out.push(self.ledger.next_number, &mut |memory| {
                 let start = memory.len();
                 kind.write(&header, memory);
-                let payload = memory.len();
                 let mut writer = BitWriter::after(core::mem::take(memory));
                 write(&mut writer, &contents);
                 *memory = writer.into_bytes();
-                (bytes, payload_bytes) = (memory.len() - start, memory.len() - payload);
+                bytes = memory.len() - start;
             });
         } else {
             writer.clear();
             write(writer, &contents);
             // The bounds on messages and on everything else in a packet keep it below the endpoint's bound. A larger
             // packet would be lost.
-            let payload = writer.as_bytes();
-            payload_bytes = payload.len();
-            let Ok(packet) = self.ledger.endpoint.pack(header, payload) else {
+            let Ok(packet) = self.ledger.endpoint.pack(header, writer.as_bytes()) else {
                 return self.lose_unsent(planned.carried);
             };
             fragments = packet.fragments();
@@ -165,17 +162,11 @@ impl Conversation {
         }
         self.ledger.next_number += datagrams as u64;
         bytes += datagrams * self.outbound.datagram_overhead;
-        self.note_sent(now, &header, (bytes, payload_bytes, fragments), planned);
+        self.note_sent(now, bytes, fragments, planned);
     }
 
     /// Records a packet that was sent.
-    fn note_sent(
-        &mut self,
-        now: Instant,
-        header: &FullHeader,
-        (bytes, payload_bytes, fragments): (usize, usize, usize),
-        planned: PacketPlan,
-    ) {
+    fn note_sent(&mut self, now: Instant, bytes: usize, fragments: usize, planned: PacketPlan) {
         let PacketPlan { hello, messages, slice_bytes, reported, carried, .. } = planned;
         // The budget is for messages: acks are paid for by what they ack, and slices have a rate of their own. If slices
         // were charged, a chunk faster than the budget would silence the game for as long as it lasts. At most 256 KiB and
@@ -184,12 +175,12 @@ impl Conversation {
         let stamp = self.outbound.on_sent(now, bytes as u32, message_bytes);
         let mut record = Record::new(hello, reported, carried);
         (record.stamp, record.message_bytes) = (stamp, message_bytes);
-        let passed = self.ledger.endpoint.note_sent(now, header, payload_bytes, fragments, record);
+        let passed = self.ledger.endpoint.note_sent(now, bytes as u32, fragments, record);
         self.ledger.forget(passed);
         self.ledger.ranges.commit(reported);
         self.ledger.note_sent(now);
-        if self.ledger.endpoint.acks().counters().sent.is_multiple_of(PACKETS_TO_SHRINK) {
-            let passed = self.ledger.endpoint.acks_mut().shrink();
+        if self.ledger.endpoint.acks.counters.sent.is_multiple_of(PACKETS_TO_SHRINK) {
+            let passed = self.ledger.endpoint.acks.shrink();
             self.ledger.forget(passed.into_iter().flatten());
         }
     }
@@ -197,10 +188,10 @@ impl Conversation {
     /// Goes on to the number of the next packet; returns how many before it have no packet, as its header says it.
     fn skip_numbers(&mut self) -> u8 {
         let number = self.ledger.take_number();
-        let before = self.ledger.endpoint.next_sequence();
+        let before = self.ledger.endpoint.acks.next_sequence();
         for _ in before..number {
             self.make_room_in_ledger();
-            let passed = self.ledger.endpoint.acks_mut().skip_number();
+            let passed = self.ledger.endpoint.acks.skip_number();
             self.ledger.forget(passed);
         }
         u8::try_from(number - before).unwrap_or(u8::MAX)
@@ -216,8 +207,8 @@ impl Conversation {
 
     /// Gives up the oldest packet if the next one takes its place: its contents may have to be sent again.
     fn make_room_in_ledger(&mut self) {
-        if self.ledger.endpoint.acks().is_full()
-            && let Some(lost) = self.ledger.endpoint.acks_mut().give_up_oldest()
+        if self.ledger.endpoint.acks.is_full()
+            && let Some(lost) = self.ledger.endpoint.acks.give_up_oldest()
         {
             self.apply_loss(lost);
         }

@@ -254,7 +254,7 @@ impl Connection {
     /// The conversation is over: every open message is reported as lost.
     pub fn abandon_all(&mut self) {
         let Conversation { ledger, streams, .. } = &mut self.parts;
-        ledger.notifications.abandon_all(ledger.endpoint.acks_mut());
+        ledger.notifications.abandon_all(&mut ledger.endpoint.acks);
         streams.abandon_all(|channel, tag| {
             ledger.notifications.push(Notification { channel: channel as u8, tag, delivered: false });
         });
@@ -351,17 +351,17 @@ impl Connection {
 
     /// How many packets counted as lost so far.
     pub(crate) fn packets_lost(&self) -> u64 {
-        self.parts.ledger.endpoint.acks().counters().lost
+        self.parts.ledger.endpoint.acks.counters.lost
     }
 
     /// The newest packet of the peer.
     pub fn newest_received(&self) -> Option<u64> {
-        self.parts.ledger.endpoint.acks().newest_received()
+        self.parts.ledger.endpoint.acks.newest_received()
     }
 
     /// Whether a packet of the peer, older than the newest one, hasn't arrived; true for those long ago.
     pub fn is_missing(&self, sequence: u64) -> bool {
-        self.parts.ledger.endpoint.acks().is_missing(sequence)
+        self.parts.ledger.endpoint.acks.is_missing(sequence)
     }
 
     /// When the newest packet that the peer acked was sent. The peer has our acks of all packets that had arrived by then.
@@ -371,17 +371,17 @@ impl Connection {
 
     /// How the packets fare.
     pub fn stats(&self) -> Stats {
-        self.parts.ledger.endpoint.stats()
+        self.parts.ledger.endpoint.acks.stats()
     }
 
     /// The longest of the last round trips; zero before the first.
     pub fn longest_rtt(&self) -> Duration {
-        self.parts.ledger.endpoint.acks().longest_rtt()
+        self.parts.ledger.endpoint.acks.longest_rtt()
     }
 
     /// The counters of the packet layer, drops by name.
     pub fn counters(&self) -> PacketCounters {
-        self.parts.ledger.endpoint.counters()
+        self.parts.ledger.endpoint.acks.counters
     }
 
     /// Counts of one channel.

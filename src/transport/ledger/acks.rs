@@ -150,7 +150,8 @@ pub struct Acks<T = ()> {
     most_in_flight: usize,
     rtt: Rtt,
     recent: Recent,
-    pub(in crate::transport) counters: PacketCounters,
+    /// How many packets had which outcome.
+    pub counters: PacketCounters,
 }
 
 impl<T: Default> Acks<T> {
@@ -179,9 +180,9 @@ impl<T: Default> Acks<T> {
         })
     }
 
-    /// Starts packet numbers here instead of at 0, before anything is sent. A peer that knows only 16 bits of them accepts
-    /// any number below 16,384 as a first one, however large its window.
-    pub(in crate::transport) fn begin_at(&mut self, first: u64) {
+    /// Starts packet numbers here instead of at 0, before anything is sent: at a number that strangers can't guess. A
+    /// peer that knows only 16 bits of them accepts any number below 16,384 as a first one, however large its window.
+    pub fn begin_at(&mut self, first: u64) {
         self.sent = SentPackets::new(self.sent.capacity(), first);
         self.oldest_in_flight = first;
     }
@@ -204,6 +205,11 @@ impl<T: Default> Acks<T> {
     /// The number of the next packet sent.
     pub fn next_sequence(&self) -> u64 {
         self.sent.next()
+    }
+
+    /// The newest packet sent.
+    pub(in crate::transport) fn newest_sent(&self) -> u64 {
+        self.next_sequence().wrapping_sub(1)
     }
 
     /// The header of the next packet sent, with the freshest acks.
@@ -439,7 +445,8 @@ impl<T: Default> Acks<T> {
         }
     }
 
-    /// Appends the packets that count as lost by now to `out`, in sequence order. Each is reported once.
+    /// Appends the packets that count as lost by now to `out`, in sequence order. Each is reported once, and later acks
+    /// of it are only counted. Without this call only packets that leave the window are given up.
     pub fn poll_lost(&mut self, now: Instant, out: &mut Vec<u64>) {
         out.extend(self.overwritten.drain(..));
         if self.oldest_in_flight == self.sent.next() {
@@ -521,11 +528,6 @@ impl<T: Default> Acks<T> {
         self.rtt.summarize(&mut stats);
         self.recent.summarize(&mut stats);
         stats
-    }
-
-    /// How many packets had which outcome.
-    pub fn counters(&self) -> PacketCounters {
-        self.counters
     }
 }
 

@@ -48,7 +48,7 @@ impl Framing for Native {
             return Instant::ZERO;
         }
         let keep_alive = keep_alive_at(parts).unwrap_or(Instant::ZERO);
-        keep_alive.min(parts.ledger.endpoint.acks().next_loss()).min(owed)
+        keep_alive.min(parts.ledger.endpoint.acks.next_loss()).min(owed)
     }
 
     fn next_between(&self, parts: &mut Conversation, now: Instant) -> Instant {
@@ -162,5 +162,5 @@ fn keep_alive_at(parts: &Conversation) -> Option<Instant> {
 
 /// When chunk items other than slices are due.
 fn next_chunk_item(parts: &Conversation) -> Instant {
-    parts.chunks.next_deadline(parts.ledger.endpoint.acks().probe_interval())
+    parts.chunks.next_deadline(parts.ledger.endpoint.acks.probe_interval())
 }

@@ -158,7 +158,7 @@ impl Framing for Yojimbo {
         incoming: Incoming<'_>,
         _: Option<&mut dyn DirectTables>,
     ) -> Result<bool, End> {
-        let header = incoming.header();
+        let header = incoming.header;
         let context = ReadContext { now, sequence: header.sequence, ack: header.ack, hello_received: true };
         if parts.protocol.holds_packets() && !incoming.payload().is_empty() {
             if incoming.payload() != EMPTY && !self.held.push(context, incoming.payload()) {
@@ -197,7 +197,7 @@ impl Framing for Yojimbo {
 impl Yojimbo {
     /// Accepts a packet, and applies its acks.
     fn accept(&mut self, parts: &mut Conversation, now: Instant, incoming: Incoming<'_>) {
-        let header = incoming.header();
+        let header = incoming.header;
         let acked = &mut parts.scratch.get().acked;
         acked.clear();
         // The peer's wait for its tick is part of the round trip: this wire doesn't carry it.
