@@ -7,6 +7,7 @@ use super::ledger::Ledger;
 use super::outbound::Outbound;
 use super::record::Record;
 use super::scratch::{Memory, Scratch};
+use super::yojimbo::HeldPackets;
 use crate::limits::ConfigError;
 use crate::store::List;
 use crate::time::{Duration, Instant};
@@ -15,7 +16,7 @@ use crate::transport::framing::native::Control;
 use crate::transport::ledger::Reported;
 use crate::transport::ledger::acks::FullHeader;
 use crate::transport::outlet::Outlet;
-use crate::transport::packet::{AckEndpointConfig, HeaderKind};
+use crate::transport::packet::HeaderKind;
 use crate::transport::protocol::Protocol;
 use crate::transport::stream::{Draft, ResendTimer, Streams};
 use crate::wire::BitWriter;
@@ -23,7 +24,7 @@ use crate::wire::BitWriter;
 /// Once in this many packets the ledger may give back memory.
 const PACKETS_TO_SHRINK: u64 = 64;
 
-/// The peer's greeting and farewell.
+/// What came of the peer besides messages: its greeting, its farewell, and packets that can't be read here.
 #[derive(Debug, Default)]
 pub(super) struct Inbound {
     /// A packet of the peer had a hello.
@@ -32,6 +33,8 @@ pub(super) struct Inbound {
     pub(super) detail: Option<Box<str>>,
     /// The peer is a replayed capture: see [`ConnectionConfig`].
     pub(super) is_replayed: bool,
+    /// Packets that only code above the transport can read: only yojimbo's framing has them.
+    pub(super) held: HeldPackets,
 }
 
 /// A connection without its framing.
@@ -76,16 +79,12 @@ impl Conversation {
     ///
     /// # Errors
     /// When a setting is out of its bounds.
-    pub(super) fn new(
-        config: &ConnectionConfig,
-        packets: &AckEndpointConfig,
-        protocol: Arc<Protocol>,
-        skip_seed: Option<u64>,
-    ) -> Result<Self, ConfigError> {
+    pub(super) fn new(config: &ConnectionConfig, protocol: Arc<Protocol>) -> Result<Self, ConfigError> {
+        let packets = &config.packets;
         // A packet is composed to the smaller of a datagram and the largest packet.
         let datagram_bytes = packets.fragment_above.min(packets.max_packet_size);
         Ok(Conversation {
-            ledger: Ledger::new(packets, skip_seed)?,
+            ledger: Ledger::new(packets, config.skip_seed)?,
             inbound: Inbound { is_replayed: config.replayed, ..Inbound::default() },
             outbound: Outbound::new(config, &protocol, datagram_bytes)?,
             streams: Streams::new(&protocol, config.pool.clone()),
@@ -173,8 +172,8 @@ impl Conversation {
         // their headers.
         let message_bytes = if messages { (bytes - slice_bytes) as u32 } else { 0 };
         let stamp = self.outbound.on_sent(now, bytes as u32, message_bytes);
-        let mut record = Record::new(hello, reported, carried);
-        (record.stamp, record.message_bytes) = (stamp, message_bytes);
+        self.ledger.notifications.track_sent(!carried.is_empty());
+        let record = Record { hello, stamp, message_bytes, reported, carried };
         let passed = self.ledger.endpoint.note_sent(now, bytes as u32, fragments, record);
         self.ledger.forget(passed);
         self.ledger.ranges.commit(reported);
@@ -191,6 +190,7 @@ impl Conversation {
         let before = self.ledger.endpoint.acks.next_sequence();
         for _ in before..number {
             self.make_room_in_ledger();
+            self.ledger.notifications.track_sent(false);
             let passed = self.ledger.endpoint.acks.skip_number();
             self.ledger.forget(passed);
         }

@@ -37,13 +37,14 @@ mod yojimbo;
 
 pub use config::{ConnectionConfig, End, Violation};
 pub use scratch::Scratch;
+use yojimbo::HeldPackets;
 pub use yojimbo::{ReadPackets, UnreadPackets};
 
 use core::time::Duration;
 use std::sync::Arc;
 
 use self::conversation::Conversation;
-use self::framing::{Framing, FramingSetup};
+use self::framing::Framing;
 use super::chunks::{ChunkError, Chunks, ContentHash, MAX_BURST_CHUNK_BYTES, Source};
 use super::congestion::CongestionConfig;
 use super::direct_tables::DirectTables;
@@ -88,8 +89,9 @@ impl Connection {
     ///
     /// When a setting is out of its bounds.
     pub fn new(config: &ConnectionConfig, protocol: Arc<Protocol>) -> Result<Self, ConfigError> {
-        let FramingSetup { framing, packets, skip_seed } = framing::open(config, &protocol)?;
-        Ok(Connection { parts: Conversation::new(config, &packets, protocol, skip_seed)?, framing })
+        let mut config = config.clone();
+        let framing = framing::open(&mut config, &protocol)?;
+        Ok(Connection { parts: Conversation::new(&config, protocol)?, framing })
     }
 
     // --- receiving ---------------------------------------------------------------------------------------
@@ -169,9 +171,7 @@ impl Connection {
                 self.reclaim(received.body);
             }
         }
-        if let Some(held) = self.framing.held_mut() {
-            held.clear();
-        }
+        self.parts.inbound.held = HeldPackets::default();
         while self.parts.chunks.poll_event().is_some() {}
     }
 
@@ -254,7 +254,7 @@ impl Connection {
     /// The conversation is over: every open message is reported as lost.
     pub fn abandon_all(&mut self) {
         let Conversation { ledger, streams, .. } = &mut self.parts;
-        ledger.notifications.abandon_all(&mut ledger.endpoint.acks);
+        ledger.notifications.abandon_all();
         streams.abandon_all(|channel, tag| {
             ledger.notifications.push(Notification { channel: channel as u8, tag, delivered: false });
         });

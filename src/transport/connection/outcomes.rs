@@ -23,7 +23,7 @@ impl Conversation {
         }
         for acked in acked.drain(..) {
             let Some(sent) = self.ledger.endpoint.acks.note_mut(acked.sequence) else { continue };
-            let Record { hello, stamp, message_bytes, reported, ref mut carried, .. } = *sent;
+            let Record { hello, stamp, message_bytes, reported, ref mut carried } = *sent;
             let carried = core::mem::take(carried);
             stamps.extend(stamp.map(|stamp| (stamp, acked.late)));
             self.outbound.on_messages_acked(message_bytes, acked.late);
@@ -55,8 +55,7 @@ impl Conversation {
                 }
             }
             self.ledger.carried.clear(carried);
-            let acks = &mut self.ledger.endpoint.acks;
-            self.ledger.notifications.resolve(acks, acked.sequence, notifications);
+            self.ledger.notifications.resolve(acked.sequence, notifications);
         }
         self.outbound.on_acked(now, stamps, round_trip);
     }
@@ -83,8 +82,7 @@ impl Conversation {
             }
         }
         let notifications = &mut self.scratch.get().notifications;
-        let acks = &mut self.ledger.endpoint.acks;
-        self.ledger.notifications.resolve(acks, sequence, notifications);
+        self.ledger.notifications.resolve(sequence, notifications);
     }
 
     /// Notifies streams and chunks that a packet's contents are lost, and collects notifications.

@@ -30,6 +30,7 @@ mod unreliable;
 mod waiting;
 
 pub use draft::Fill;
+use draft::Filling;
 pub(crate) use draft::{Draft, PacketDraft};
 pub use held::Pool;
 pub(crate) use reliable_receiver::CreditMark;
@@ -110,14 +111,8 @@ pub(crate) trait Sending {
     /// Takes a message whose size has been checked. Returns the tag of the message that it replaces, which is lost.
     fn send(&mut self, submission: Submission) -> Result<Option<u32>, SendError>;
 
-    /// Selects the messages of one packet and returns an upper bound of their bits, with their entry: 0 for none.
-    fn select(
-        &mut self,
-        context: &SendContext,
-        cost: Cost<'_>,
-        bits_left: usize,
-        selected: &mut Vec<Selected>,
-    ) -> usize;
+    /// Selects the messages of one packet, and counts an upper bound of their bits.
+    fn select(&mut self, filling: &mut Filling<'_>);
 
     /// The bits of the first message due, with its entry. None if none is due.
     fn next_bits(&mut self, context: &SendContext, cost: Cost<'_>) -> Option<usize>;

@@ -10,14 +10,15 @@ use std::collections::VecDeque;
 use super::receive_queue::ReceiveQueue;
 use super::waiting::Waiting;
 use super::{
-    ChannelFault, ChannelStats, PacketDraft, Prefix, Receiving, ResendTimer, Selected, SendContext,
-    SendError, Sending, Submission,
+    ChannelFault, ChannelStats, Fill, Filling, Prefix, Receiving, ResendTimer, SendContext, SendError,
+    Sending, Submission,
 };
 use crate::time::Instant;
 use crate::transport::candidates::{Candidate, Column, ColumnRequest};
 use crate::transport::direct_tables::{DirectRoom, Placed};
 use crate::transport::message::{Message, Received, SendOptions};
 use crate::transport::protocol::Cost;
+use crate::wire::BitWriter;
 
 #[derive(Debug)]
 pub(super) struct Unreliable {
@@ -70,46 +71,35 @@ impl Unreliable {
         self.wanted = Some(least_bits);
     }
 
-    /// Offers the rest of a packet to the feature above, as long as it writes; returns the bits used.
+    /// Offers the rest of a packet to the feature above, as long as it writes. Returns a record of more bits than were
+    /// offered, of which nothing is sent.
     pub(super) fn offer(
         &mut self,
-        (channel, context, cost): (usize, &SendContext, Cost<'_>),
-        bits_left: usize,
-        used: usize,
-        packet: &mut PacketDraft<'_, '_>,
-    ) -> usize {
-        let mut used = used;
-        let Some(fill) = &mut packet.fill else { return used };
+        channel: usize,
+        filling: &mut Filling<'_>,
+        fill: &mut dyn Fill,
+        writer: &mut BitWriter,
+    ) -> Option<u32> {
         while let Some(least_bits) = self.wanted {
-            // The entry is counted with the first.
-            let counted = if used == 0 { 0 } else { cost.entry };
-            let room = cost.payload_in(bits_left + counted - used).filter(|room| *room >= least_bits);
-            let Some(room) = room else { break };
-            packet.writer.clear();
-            let record = fill.fill(channel, room, packet.writer);
-            let message = Message::new(0, packet.writer.encoded());
-            let Some(record) = record else {
+            let cost = filling.cost;
+            // The entry is counted already.
+            let room = cost.payload_in(filling.bits_left.saturating_sub(filling.used) + cost.entry);
+            let room = room.filter(|room| *room >= least_bits)?;
+            writer.clear();
+            let record = fill.fill(channel, room, writer);
+            let message = Message::new(0, writer.encoded());
+            let too_large = message.encoded.bits() > room;
+            let Some(record) = record.filter(|_| !too_large) else {
                 self.wanted = None;
-                break;
+                return record;
             };
-            if message.encoded.bits() > room {
-                packet.draft.refused.push((channel as u8, record));
-                self.wanted = None;
-                break;
-            }
-            used += cost.message(&message) + cost.entry - counted;
             let options = SendOptions { key: 0, tag: record, notify: true };
-            let submission = Submission { message, at: context.now, options };
+            let submission = Submission { message, at: filling.context.now, options };
             self.stats.count_sent(&submission.message, false);
             let mark = self.track_sent(&submission);
-            packet.draft.of(channel).push(Selected {
-                prefix: Prefix::None,
-                message: submission.message,
-                mark,
-                fragment: None,
-            });
+            filling.push(cost.message(&submission.message), Prefix::None, submission.message, mark);
         }
-        used
+        None
     }
 
     fn track_sent(&mut self, submission: &Submission) -> u64 {
@@ -142,32 +132,17 @@ impl Sending for Unreliable {
         Ok(None)
     }
 
-    fn select(
-        &mut self,
-        _: &SendContext,
-        cost: Cost<'_>,
-        bits_left: usize,
-        selected: &mut Vec<Selected>,
-    ) -> usize {
-        let before = selected.len();
-        let mut used = cost.entry;
+    fn select(&mut self, filling: &mut Filling<'_>) {
         while let Some(submission) = self.waiting.front() {
-            let bits = cost.message(&submission.message);
-            if used + bits > bits_left || selected.len() >= cost.max_messages {
+            let bits = filling.cost.message(&submission.message);
+            if !filling.has_room(bits) || filling.selected.len() >= filling.cost.max_messages {
                 break;
             }
-            used += bits;
             let Some(submission) = self.waiting.pop() else { break };
             self.stats.count_sent(&submission.message, false);
             let mark = self.track_sent(&submission);
-            selected.push(Selected {
-                prefix: Prefix::None,
-                message: submission.message,
-                mark,
-                fragment: None,
-            });
+            filling.push(bits, Prefix::None, submission.message, mark);
         }
-        if selected.len() == before { 0 } else { used }
     }
 
     fn next_bits(&mut self, context: &SendContext, cost: Cost<'_>) -> Option<usize> {

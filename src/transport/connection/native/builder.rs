@@ -135,8 +135,8 @@ impl<'c> Builder<'c> {
             }
         }
         let Memory { draft, writer, .. } = &mut *self.memory;
-        let mut offer = PacketDraft { fill, draft, writer };
-        self.message_bits = self.streams.fill(context, self.protocol, room, &mut offer);
+        let mut packet = PacketDraft { fill, draft, writer, context, protocol: self.protocol };
+        self.message_bits = self.streams.fill(room, &mut packet);
         for (channel, tag) in draft.refused.drain(..) {
             self.ledger.notifications.push(Notification { channel, tag, delivered: false });
         }

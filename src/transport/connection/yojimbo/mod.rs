@@ -50,7 +50,6 @@ pub(super) struct Yojimbo {
     /// these allows some more.
     allowed: u32,
     items: Vec<Item>,
-    held: HeldPackets,
 }
 
 /// Packets that were acked, for the layer that can read them.
@@ -102,16 +101,6 @@ impl UnreadPackets {
 }
 
 impl HeldPackets {
-    /// Whether there are packets to read, or their contents are still to come.
-    fn has_unread(&self) -> bool {
-        self.is_being_read || !self.packets.is_empty()
-    }
-
-    /// Drops the packets and their contents, which will never be read.
-    pub(super) fn clear(&mut self) {
-        *self = HeldPackets::default();
-    }
-
     /// Holds a packet; false if there is no memory for it.
     fn push(&mut self, context: ReadContext, payload: &[u8]) -> bool {
         let bytes = payload.len() + HELD_OVERHEAD_BYTES;
@@ -161,7 +150,7 @@ impl Framing for Yojimbo {
         let header = incoming.header;
         let context = ReadContext { now, sequence: header.sequence, ack: header.ack, hello_received: true };
         if parts.protocol.holds_packets() && !incoming.payload().is_empty() {
-            if incoming.payload() != EMPTY && !self.held.push(context, incoming.payload()) {
+            if incoming.payload() != EMPTY && !parts.inbound.held.push(context, incoming.payload()) {
                 parts.ledger.endpoint.refuse(incoming);
                 return Ok(false);
             }
@@ -183,14 +172,6 @@ impl Framing for Yojimbo {
         }
         self.accept(parts, now, incoming);
         apply(parts, &mut self.items).map(|()| true)
-    }
-
-    fn held(&self) -> Option<&HeldPackets> {
-        Some(&self.held)
-    }
-
-    fn held_mut(&mut self) -> Option<&mut HeldPackets> {
-        Some(&mut self.held)
     }
 }
 
@@ -252,7 +233,7 @@ fn apply(parts: &mut Conversation, items: &mut Vec<Item>) -> Result<(), End> {
 impl Connection {
     /// Takes the packets that the core can't read, if there are any; call [`Connection::handle_read`] afterwards.
     pub fn take_unread(&mut self) -> Option<UnreadPackets> {
-        let held = self.framing.held_mut().filter(|held| !held.packets.is_empty())?;
+        let held = Some(&mut self.parts.inbound.held).filter(|held| !held.packets.is_empty())?;
         let packets = core::mem::take(held).packets;
         held.is_being_read = true;
         Some(UnreadPackets { protocol: self.parts.protocol.clone(), packets })
@@ -260,7 +241,8 @@ impl Connection {
 
     /// Whether there are such packets, or their contents are still to come.
     pub(crate) fn has_unread(&self) -> bool {
-        self.framing.held().is_some_and(HeldPackets::has_unread)
+        let held = &self.parts.inbound.held;
+        held.is_being_read || !held.packets.is_empty()
     }
 
     /// Takes their contents. `take` is called after each packet, to take its messages before the next one's need
@@ -270,8 +252,7 @@ impl Connection {
     ///
     /// The conversation is over, and why.
     pub fn handle_read(&mut self, read: ReadPackets, mut take: impl FnMut(&mut Self)) -> Result<(), End> {
-        let Some(held) = self.framing.held_mut() else { return Ok(()) };
-        held.is_being_read = false;
+        self.parts.inbound.held.is_being_read = false;
         for mut items in read.packets {
             apply(&mut self.parts, &mut items)?;
             take(self);
