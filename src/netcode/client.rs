@@ -36,7 +36,8 @@ pub struct Client {
     patience: Option<Duration>,
     /// Since when the system has reported that nothing listens at the server's address.
     unreachable: Option<Instant>,
-    token: ConnectToken,
+    /// What it dials with.
+    pub token: ConnectToken,
     server_index: usize,
     state: ClientState,
     /// Kept across the token's servers: they share its keys.
@@ -80,11 +81,6 @@ impl Client {
             token_use: TokenUse::default(),
             token,
         })
-    }
-
-    /// The id in the token, unless another implementation made it.
-    pub fn id(&self) -> Option<u64> {
-        self.token.client_id()
     }
 
     /// Takes a datagram from the network and returns the payload in it, decrypted in place, with the packet's sequence, of
@@ -133,7 +129,7 @@ impl Client {
 
     /// The lowest number that the next payload may have.
     pub fn next_number(&self) -> u64 {
-        self.sealer.next()
+        self.sealer.sequence
     }
 
     /// Sends a payload of 1..=1200 bytes.
@@ -438,7 +434,7 @@ impl Client {
 
     fn finish(&mut self, reason: ClientDisconnect) {
         self.state = reason.state();
-        self.token_use.note(self.sealer.has_sealed());
+        self.token_use.note(self.sealer.sequence > 0);
         self.events.push_back(ClientEvent::Disconnected { reason });
     }
 

@@ -67,7 +67,7 @@ impl GhostPart {
         if self.server == Some(peer) {
             return true;
         }
-        let is_here = |dial: &Dial| dial.end().is_none();
+        let is_here = |dial: &Dial| dial.end.is_none();
         let has_server = self.server.and_then(|server| host.dialled(server)).is_some_and(is_here);
         if host.dialled(peer).is_none() || has_server {
             return false;

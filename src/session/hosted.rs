@@ -159,7 +159,7 @@ impl PeerPart {
     pub(super) fn keep_seat(&mut self, host: (u8, u32), mut pass: Vec<u8>) {
         pass.resize(TOKEN_BYTES, 0);
         let token = ConnectToken::from_bytes(&pass).ok();
-        let leads_there = |token: &ConnectToken| token.addresses() == [member_address(host.0, host.1)];
+        let leads_there = |token: &ConnectToken| token.addresses == [member_address(host.0, host.1)];
         self.seat = token.filter(leads_there).or(self.seat.take());
     }
 
@@ -170,7 +170,7 @@ impl PeerPart {
             _ => None,
         };
         let seat = self.seat.take().map(|token| {
-            let before = core::mem::replace(&mut self.seated_at, token.addresses().first().copied());
+            let before = core::mem::replace(&mut self.seated_at, token.addresses.first().copied());
             let has_left = core::mem::take(&mut self.has_host_left);
             // A host that sends a second token has closed its first server.
             let has_closed = has_left || before == self.seated_at;

@@ -260,7 +260,7 @@ impl PeerPart {
                     }
                     Event::Dialled { peer, .. } => {
                         if let Some(dial) = host.dialled(peer) {
-                            self.mesh.handle_dialled(now, peer.number(), dial.netcode().server_address());
+                            self.mesh.handle_dialled(now, peer.number(), dial.netcode.server_address());
                         }
                     }
                     Event::Disconnected { peer, reason, violation, detail } => {
@@ -338,7 +338,7 @@ impl PeerPart {
                 Action::Dial { player, joined, mut pass } => {
                     pass.resize(TOKEN_BYTES, 0);
                     let all_are_fine =
-                        |token: &ConnectToken| token.addresses().iter().all(|address| is_dialable(*address));
+                        |token: &ConnectToken| token.addresses.iter().all(|address| is_dialable(*address));
                     let token = ConnectToken::from_bytes(&pass).ok().filter(all_are_fine);
                     self.dial(now, host, token, Some((player, joined)));
                 }
@@ -426,7 +426,7 @@ impl PeerPart {
         token: Option<ConnectToken>,
         player: Option<(u8, u32)>,
     ) {
-        let is_code = |token: &ConnectToken| token.addresses().iter().any(|it| lobby_code(*it).is_some());
+        let is_code = |token: &ConnectToken| token.addresses.iter().any(|it| lobby_code(*it).is_some());
         let patience = if token.as_ref().is_some_and(is_code) { CODE_PATIENCE } else { ADDRESS_PATIENCE };
         let config = netcode::ClientConfig {
             development: self.config.netcode.development && player.is_none(),

@@ -450,7 +450,7 @@ impl ServerTiming {
 impl ClientTiming {
     /// Follows the time of the server that was dialled, and of another one once the connection to the first is over.
     fn follow(&mut self, host: &Host, peer: PeerHandle) {
-        let is_here = |dial: &Dial| dial.end().is_none();
+        let is_here = |dial: &Dial| dial.end.is_none();
         if self.server == Some(peer)
             || host.dialled(peer).is_none()
             || self.server.and_then(|server| host.dialled(server)).is_some_and(is_here)

@@ -22,7 +22,7 @@ const RAISE_A_SECOND: f64 = 0.08;
 /// No faster than this. Rates are bytes a second.
 #[derive(Debug)]
 pub(super) struct Ceiling {
-    rate: f64,
+    pub(super) rate: f64,
     /// What was sent when the queue overflowed.
     overflowed: f64,
     since: Instant,
@@ -35,10 +35,6 @@ impl Ceiling {
         let part = if contended { CUBIC_KEEP } else { ALONE };
         let rate = (part * overflowed).max(floor.min(overflowed));
         Ceiling { rate, overflowed, since: now, contended }
-    }
-
-    pub(super) fn rate(&self) -> f64 {
-        self.rate
     }
 
     /// Whether we send as we did right after the overflow, and nobody else was found.

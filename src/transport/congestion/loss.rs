@@ -55,7 +55,7 @@ pub(super) struct Loss {
     judged: f64,
     seconds: f64,
     /// The share that the link loses by itself.
-    share: f64,
+    pub(super) share: f64,
     /// Bytes lost, and all, before tests and in them.
     before: [f64; 2],
     within: [f64; 2],
@@ -73,11 +73,6 @@ pub(super) struct Loss {
 }
 
 impl Loss {
-    /// The share that the link loses by itself.
-    pub(super) fn share(&self) -> f64 {
-        self.share
-    }
-
     /// Whether the rate is held for a test.
     pub(super) fn is_testing(&self) -> bool {
         self.test.is_some()
@@ -85,7 +80,7 @@ impl Loss {
 
     /// No faster than this.
     pub(super) fn max_rate(&self) -> f64 {
-        let ceiling = self.ceiling.as_ref().map_or(f64::INFINITY, Ceiling::rate);
+        let ceiling = self.ceiling.as_ref().map_or(f64::INFINITY, |ceiling| ceiling.rate);
         self.test.as_ref().map_or(ceiling, |test| test.rate())
     }
 
@@ -129,7 +124,7 @@ impl Loss {
             self.begin_test(now, if bounded { share.max(before) } else { before }, arrived);
         } else if let Some(ceiling) = &mut self.ceiling {
             ceiling.raise(now, seconds, self.max_rate, signs);
-            if queue && ceiling.rate() > 1.1 * arrived {
+            if queue && ceiling.rate > 1.1 * arrived {
                 self.ceiling = None;
             }
         }

@@ -108,11 +108,11 @@ impl Conversation {
 
     /// The timer after which messages are sent again.
     pub(super) fn resend_timer(&self) -> ResendTimer {
-        let not_before = if self.outbound.has_queue() { self.ledger.acked_at } else { Instant::ZERO };
+        let not_before = if self.outbound.window.has_queue() { self.ledger.acked_at } else { Instant::ZERO };
         // A message that is due before the middle of two ticks goes with the first of them: an ack takes whole ticks, and
         // a margin of milliseconds would cost one more. Never at once: it would go twice in one packet.
         let timeout = self.ledger.endpoint.acks.resend_timeout();
-        let is_awake = self.ledger.pending_ack.is_awake();
+        let is_awake = self.ledger.pending_ack.awake;
         let margin = if is_awake { Duration::ZERO } else { self.outbound.half_tick() };
         ResendTimer { timeout: timeout.saturating_sub(margin).max(timeout / 2), not_before }
     }

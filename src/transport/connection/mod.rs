@@ -284,7 +284,7 @@ impl Connection {
         }
         let number = parts.chunks.send(now, source, hash, label)?;
         if burst {
-            let packets = bytes.div_ceil(parts.chunks.slice_bytes().into());
+            let packets = bytes.div_ceil(parts.chunks.slice_bytes.into());
             let overhead = packets * (parts.outbound.datagram_overhead + SLICE_OVERHEAD) as u64;
             parts.outbound.begin_burst((bytes + overhead) as u32);
         }
@@ -317,7 +317,7 @@ impl Connection {
     /// Whether [`Connection::transmit_between`] is called between ticks, too. Then acks that no message of a tick
     /// carries wait for a message that does, or until they are due between ticks.
     pub fn set_awake(&mut self, awake: bool) {
-        self.parts.ledger.pending_ack.set_awake(awake);
+        self.parts.ledger.pending_ack.awake = awake;
     }
 
     /// How many bits of messages may go out now, before packet headers: the rest of the budget, and the line's known

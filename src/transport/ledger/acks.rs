@@ -134,7 +134,7 @@ pub struct Acks<T = ()> {
     /// Everything sent before this one is acked or lost.
     oldest_in_flight: u64,
     /// A number was acked that no packet had.
-    acked_skipped: bool,
+    pub(in crate::transport) acked_skipped: bool,
     /// Lost by being overwritten, not yet polled.
     overwritten: VecDeque<u64>,
     received: ReceivedPackets,
@@ -195,11 +195,6 @@ impl<T: Default> Acks<T> {
     /// Whether a packet of this number was sent, and not longer ago than the window reaches.
     pub fn was_sent(&self, sequence: u64) -> bool {
         self.sent.get(sequence).is_some()
-    }
-
-    /// Whether a number was acked that [`Acks::skip_number`] left out.
-    pub(in crate::transport) fn acked_skipped(&self) -> bool {
-        self.acked_skipped
     }
 
     /// The number of the next packet sent.

@@ -181,7 +181,7 @@ impl Sending for Latest {
     }
 
     fn stats(&self) -> ChannelStats {
-        ChannelStats { queued: self.due.len(), ..self.stats }
+        ChannelStats { queued: self.due.len, ..self.stats }
     }
 }
 
@@ -240,7 +240,7 @@ impl Latest {
 
     /// How many unordered messages are queued.
     pub(crate) fn candidates(&self) -> usize {
-        self.due.len()
+        self.due.len
     }
 
     /// Appends the wanted attribute of each of them, in queue order.

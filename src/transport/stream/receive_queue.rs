@@ -9,18 +9,15 @@ pub(super) const KEPT_PLACES: usize = 64;
 
 #[derive(Debug)]
 pub(super) struct ReceiveQueue {
-    capacity: usize,
+    pub(super) capacity: usize,
     messages: VecDeque<Received>,
-    memory: usize,
+    /// Bytes of memory of the messages.
+    pub(super) memory: usize,
 }
 
 impl ReceiveQueue {
     pub(super) fn new(capacity: usize) -> Self {
         ReceiveQueue { capacity, messages: VecDeque::new(), memory: 0 }
-    }
-
-    pub(super) fn capacity(&self) -> usize {
-        self.capacity
     }
 
     pub(super) fn len(&self) -> usize {
@@ -29,11 +26,6 @@ impl ReceiveQueue {
 
     pub(super) fn is_empty(&self) -> bool {
         self.messages.is_empty()
-    }
-
-    /// Bytes of memory of the messages.
-    pub(super) fn memory(&self) -> usize {
-        self.memory
     }
 
     /// Adds a message. If the queue is full, the oldest makes room and is given back.

@@ -237,7 +237,7 @@ impl Receiving for Redundant {
     }
 
     fn received_memory(&self) -> usize {
-        self.received.memory()
+        self.received.memory
     }
 
     fn has_received(&self) -> bool {

@@ -138,7 +138,7 @@ impl ReliableSender {
                 continue;
             }
             previous = Some(id);
-            stats.count_sent(message, outgoing.copies.sent() > 0);
+            stats.count_sent(message, outgoing.copies.sent > 0);
             filling.push(bits, Prefix::Id(id), message.clone(), mark);
             owing -= usize::from(outgoing.owes());
             outgoing.track_sent(context.now, resend);

@@ -331,7 +331,7 @@ impl Streams {
             self.direct_bytes = MAX_DIRECT_BYTES;
             for index in core::mem::take(&mut self.placed).iter() {
                 if let Some(unreliable) = self.lanes[index].stream.unreliable_mut() {
-                    unreliable.forget_placed();
+                    unreliable.placed = 0;
                 }
             }
         }

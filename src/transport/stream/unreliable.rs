@@ -27,7 +27,7 @@ pub(super) struct Unreliable {
     received: ReceiveQueue,
     /// How many messages were placed directly, before those queued here; and whether the last one after them needs
     /// the place of one.
-    placed: usize,
+    pub(super) placed: usize,
     pushes_out: bool,
     /// Sequenced channels: the newest packet a message came in.
     newest: Option<u64>,
@@ -125,7 +125,7 @@ impl Unreliable {
 
 impl Sending for Unreliable {
     fn send(&mut self, submission: Submission) -> Result<Option<u32>, SendError> {
-        if self.waiting.len() >= self.capacity {
+        if self.waiting.len >= self.capacity {
             return Err(SendError::TickFull { capacity: self.capacity });
         }
         self.waiting.push(submission);
@@ -184,7 +184,7 @@ impl Sending for Unreliable {
     }
 
     fn stats(&self) -> ChannelStats {
-        ChannelStats { queued: self.waiting.len(), ..self.stats }
+        ChannelStats { queued: self.waiting.len, ..self.stats }
     }
 }
 
@@ -201,7 +201,7 @@ impl Receiving for Unreliable {
         }
         self.newest = Some(arrival);
         self.stats.received += 1;
-        if self.placed > 0 && self.placed + self.received.len() >= self.received.capacity() {
+        if self.placed > 0 && self.placed + self.received.len() >= self.received.capacity {
             self.placed -= 1;
             self.pushes_out = true;
             self.stats.dropped += 1;
@@ -212,7 +212,7 @@ impl Receiving for Unreliable {
     }
 
     fn received_memory(&self) -> usize {
-        self.received.memory()
+        self.received.memory
     }
 
     fn has_received(&self) -> bool {
@@ -227,14 +227,14 @@ impl Receiving for Unreliable {
 impl Unreliable {
     /// Drops the messages that found no room in the tick's packets, and reports them.
     pub(crate) fn end_of_tick(&mut self, dropped: &mut dyn FnMut(u32)) {
-        self.stats.dropped += self.waiting.len() as u64;
+        self.stats.dropped += self.waiting.len as u64;
         let waiting = self.waiting.drain();
         waiting.filter_map(|submission| submission.options.notify_tag()).for_each(dropped);
     }
 
     /// How many unordered messages are queued.
     pub(crate) fn candidates(&self) -> usize {
-        if self.sequenced { 0 } else { self.waiting.len() }
+        if self.sequenced { 0 } else { self.waiting.len }
     }
 
     /// Appends the wanted attribute of each of them, in queue order.
@@ -257,7 +257,7 @@ impl Unreliable {
         let is_old = self.sequenced && self.newest.is_some_and(|newest| arrival < newest);
         // In order: while some wait, later ones wait too.
         let waits = is_old || !self.received.is_empty();
-        let messages = if waits { 0 } else { self.received.capacity().saturating_sub(self.placed) };
+        let messages = if waits { 0 } else { self.received.capacity.saturating_sub(self.placed) };
         DirectRoom { messages, first: None, window_bytes: usize::MAX }
     }
 
@@ -266,11 +266,6 @@ impl Unreliable {
         self.newest = Some(arrival);
         self.placed += placed.count as usize;
         self.stats.received += u64::from(placed.count);
-    }
-
-    /// The application took the directly placed messages.
-    pub(crate) fn forget_placed(&mut self) {
-        self.placed = 0;
     }
 
     /// Whether the message that came last needs the place of the oldest of those.

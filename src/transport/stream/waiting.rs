@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 pub(super) struct Waiting<T> {
     /// In order of arrival; None for those taken out of turn.
     entries: VecDeque<Option<T>>,
-    len: usize,
+    pub(super) len: usize,
     /// The places that have scores, see [`rank`]. `ranked[taken..sorted]` is sorted, and precedes everything after
     /// it.
     ranked: Vec<u64>,
@@ -24,10 +24,6 @@ const FIRST_SORTED: usize = 256;
 impl<T> Waiting<T> {
     pub(super) fn new() -> Self {
         Waiting { entries: VecDeque::new(), len: 0, ranked: Vec::new(), taken: 0, sorted: 0 }
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.len
     }
 
     pub(super) fn is_empty(&self) -> bool {

@@ -85,7 +85,7 @@ pub(super) fn handle(
         .zip(delay)
         .map(|(newest, delay)| RoundTrip { time: (now - newest.sent_at).saturating_sub(delay), received_at });
     parts.apply_acks(now, round_trip);
-    if parts.ledger.endpoint.acks.acked_skipped() && !parts.inbound.is_replayed {
+    if parts.ledger.endpoint.acks.acked_skipped && !parts.inbound.is_replayed {
         return Err(End::Violation(Violation::Ack));
     }
     apply(parts, now, &context, tables)?;
@@ -248,7 +248,7 @@ fn note_pending_ack(parts: &mut Conversation, now: Instant) {
     let resends =
         messages.iter().any(|it| is_reliable(it.channel)) || placed.iter().any(|it| is_reliable(it.channel));
     if resends || !(fragments.is_empty() && chunk_items.is_empty() && control.credits.is_empty()) {
-        pending.hurry();
+        pending.urgent = true;
     }
 }
 
