@@ -162,11 +162,7 @@ impl Arriving {
 }
 
 impl DirectTables for Arriving {
-    fn tick(&self) -> u64 {
-        self.tick
-    }
-
-    fn begin(&mut self, now: Instant) {
+    fn begin(&mut self, now: Instant) -> u64 {
         self.current = Current {
             peer: self.current.peer,
             now,
@@ -175,6 +171,7 @@ impl DirectTables for Arriving {
             bytes: self.bytes,
             ..Current::default()
         };
+        self.tick
     }
 
     fn place(&mut self, packet_sequence: u64, channel: u8, message_type: u16) -> Option<&mut Vec<u8>> {

@@ -90,7 +90,7 @@ impl Dial {
         let differences = || protocol.differences(self.netcode.note());
         Some(match refusal {
             Refusal::ProtocolId(theirs) => {
-                let ours = self.netcode.protocol_id();
+                let ours = self.netcode.token.protocol_id;
                 let more = differences().map_or_else(String::new, |more| format!(" ({more})"));
                 format!(
                     "the server has protocol id {theirs:#x}, and this client {ours:#x}: give both the same id{more}"

@@ -31,7 +31,6 @@ use crate::time::{Duration, Instant};
 const UNREACHABLE_AFTER: Duration = Duration::from_millis(750);
 
 pub struct Client {
-    protocol_id: u64,
     development: bool,
     patience: Option<Duration>,
     /// Since when the system has reported that nothing listens at the server's address.
@@ -63,7 +62,6 @@ impl Client {
     pub fn new(config: ClientConfig, token: ConnectToken, now: Instant) -> Result<Client, ConfigError> {
         config.check(token.protocol_id)?;
         Ok(Client {
-            protocol_id: config.protocol_id,
             development: config.development,
             patience: config.patience,
             unreachable: None,
@@ -241,11 +239,6 @@ impl Client {
         }
     }
 
-    /// Names the game and its version.
-    pub fn protocol_id(&self) -> u64 {
-        self.protocol_id
-    }
-
     /// The note in the server's refusal about its protocol: at most [`MAX_NOTE_BYTES`](super::MAX_NOTE_BYTES),
     /// unproven.
     pub fn note(&self) -> &[u8] {
@@ -290,7 +283,7 @@ impl Client {
             // With two connections each packet is opened twice, the first time in a copy.
             _ if accepted && self.expects(header.kind) => {
                 let mut copy = datagram.to_vec();
-                header.open(&mut copy, self.protocol_id, &self.token.server_to_client).is_ok()
+                header.open(&mut copy, self.token.protocol_id, &self.token.server_to_client).is_ok()
             }
             _ => !accepted,
         }
@@ -325,7 +318,7 @@ impl Client {
         if header.kind.is_replay_protected() && !self.replay.is_fresh(header.sequence) {
             return Err(DropReason::Replayed);
         }
-        let body = header.open(datagram, self.protocol_id, &self.token.server_to_client)?;
+        let body = header.open(datagram, self.token.protocol_id, &self.token.server_to_client)?;
         if header.kind.is_replay_protected() {
             self.replay.advance(header.sequence);
         }

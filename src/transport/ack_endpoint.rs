@@ -304,7 +304,7 @@ impl<T: Default> AckEndpoint<T> {
         let complete = self.reassembly.insert(&fragment).map_err(DropReason::Fragment)?;
         self.acks.counters.fragments_received += 1;
         // The newest packet reported to the peer is the newest seen, received whole or not.
-        self.acks.advance_received(fragment.packet);
+        self.acks.received.advance(fragment.packet);
         let Some(complete) = complete else { return Ok(None) };
         let (header, bytes) = (complete.header, complete.payload.len());
         if let Err(reason) = self.check(header, bytes) {

@@ -95,7 +95,7 @@ impl AckEndpoint {
         counters: PyResult<Bound<'py, PyDict>> = counts(py, lock(&self.state).core.acks.counters.iter());
         next_sequence: u16 = lock(&self.state).core.acks.next_sequence() as u16;
         newest_received: Option<u16> =
-            lock(&self.state).core.acks.newest_received().map(|sequence| sequence as u16);
+            lock(&self.state).core.acks.received.newest.map(|sequence| sequence as u16);
         stats: PacketStats = PacketStats(lock(&self.state).stats());
     }
 

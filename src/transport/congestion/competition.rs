@@ -255,7 +255,7 @@ mod tests {
     fn tests_come_when_the_queue_stays_long() {
         let mut competition = Competition::default();
         let now = Instant::from_millis(3_000);
-        competition.base_was_seen(now);
+        competition.base_seen = now;
         (1..CROWDED_EPOCHS).for_each(|_| competition.end_epoch(0.03, 0.01, 1e6, false));
         assert!(!competition.probe_rtt_is_due(now));
         competition.end_epoch(0.03, 0.01, 1e6, false);

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::config::ConnectionConfig;
+use super::held_packets::HeldPackets;
 use super::ledger::Ledger;
 use super::outbound::Outbound;
 use super::record::Record;
 use super::scratch::{Memory, Scratch};
-use super::yojimbo::HeldPackets;
 use crate::limits::ConfigError;
 use crate::store::List;
 use crate::time::{Duration, Instant};

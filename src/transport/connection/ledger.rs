@@ -98,8 +98,8 @@ impl Ledger {
         let sequence = incoming.header.sequence;
         self.endpoint.accept(now, incoming, sampling, acked);
         self.endpoint.acks.remember_received(self.ranges.len());
-        self.ranges.record(sequence, self.endpoint.acks.received_window());
-        if self.endpoint.acks.newest_received() == Some(sequence) {
+        self.ranges.record(sequence, self.endpoint.acks.received.window());
+        if self.endpoint.acks.received.newest == Some(sequence) {
             self.newest_at = Some(now);
         }
     }

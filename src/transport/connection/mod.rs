@@ -13,7 +13,8 @@
 //! |---|---|
 //! | `ledger` | packets sent and received: contents until their outcome is known, pending acks, numbers |
 //! | `outbound` | limits on sending: budget, window, congestion controller |
-//! | `conversation` | these two, the peer's greeting and farewell, streams and chunks; sends written packets |
+//! | `held_packets` | packets that only code above the transport can read |
+//! | `conversation` | these three, the peer's greeting and farewell, streams and chunks; sends written packets |
 //! | `outcomes` | the effects of acks and losses on all of them |
 //! | `framing` | the trait that `native` and `yojimbo` implement: when packets are composed, how they are written and read |
 //!
@@ -25,6 +26,7 @@
 mod config;
 mod conversation;
 mod framing;
+mod held_packets;
 mod ledger;
 mod native;
 mod outbound;
@@ -37,7 +39,6 @@ mod yojimbo;
 
 pub use config::{ConnectionConfig, End, Violation};
 pub use scratch::Scratch;
-use yojimbo::HeldPackets;
 pub use yojimbo::{ReadPackets, UnreadPackets};
 
 use core::time::Duration;
@@ -45,6 +46,7 @@ use std::sync::Arc;
 
 use self::conversation::Conversation;
 use self::framing::Framing;
+use self::held_packets::HeldPackets;
 use super::chunks::{ChunkError, Chunks, ContentHash, MAX_BURST_CHUNK_BYTES, Source};
 use super::congestion::CongestionConfig;
 use super::direct_tables::DirectTables;
@@ -120,8 +122,7 @@ impl Connection {
         datagram: &[u8],
         tables: &mut dyn DirectTables,
     ) -> Result<(), End> {
-        self.parts.streams.begin_direct(tables.tick());
-        tables.begin(now);
+        self.parts.streams.begin_direct(tables.begin(now));
         let handled = self.handle(now, number, datagram, Some(&mut *tables));
         if !matches!(handled, Ok(true)) {
             tables.cut();
@@ -356,12 +357,12 @@ impl Connection {
 
     /// The newest packet of the peer.
     pub fn newest_received(&self) -> Option<u64> {
-        self.parts.ledger.endpoint.acks.newest_received()
+        self.parts.ledger.endpoint.acks.received.newest
     }
 
     /// Whether a packet of the peer, older than the newest one, hasn't arrived; true for those long ago.
     pub fn is_missing(&self, sequence: u64) -> bool {
-        self.parts.ledger.endpoint.acks.is_missing(sequence)
+        self.parts.ledger.endpoint.acks.received.is_missing(sequence)
     }
 
     /// When the newest packet that the peer acked was sent. The peer has our acks of all packets that had arrived by then.

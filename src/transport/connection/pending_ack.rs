@@ -145,7 +145,7 @@ mod tests {
 
     fn pending(awake: bool) -> PendingAck {
         let mut pending = PendingAck::default();
-        pending.set_awake(awake);
+        pending.awake = awake;
         pending.count(ms(100), true);
         pending
     }

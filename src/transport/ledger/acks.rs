@@ -137,7 +137,8 @@ pub struct Acks<T = ()> {
     pub(in crate::transport) acked_skipped: bool,
     /// Lost by being overwritten, not yet polled.
     overwritten: VecDeque<u64>,
-    received: ReceivedPackets,
+    /// The packets of the peer.
+    pub(crate) received: ReceivedPackets,
     /// The acks of the newest header: the next ones repeat most of them.
     heard: (u64, u32),
     loss_bound: LossBound,
@@ -344,21 +345,6 @@ impl<T: Default> Acks<T> {
         }
     }
 
-    /// The packets received that are remembered.
-    pub fn received_window(&self) -> usize {
-        self.received.window()
-    }
-
-    /// The packets sent that are remembered.
-    pub fn sent_window(&self) -> usize {
-        self.sent.capacity()
-    }
-
-    /// Moves the window of received packets up to `sequence` without receiving it: only a part of it is here.
-    pub fn advance_received(&mut self, sequence: u64) {
-        self.received.advance(sequence);
-    }
-
     /// Appends the packets that `header` newly acks to `out`, newest first, as reliable 1.0 does: the order of its samples.
     pub fn process(
         &mut self,
@@ -495,16 +481,6 @@ impl<T: Default> Acks<T> {
     pub fn probe_interval(&self) -> Duration {
         let round_trip = self.rtt.smoothed().unwrap_or(INITIAL_RTT);
         (round_trip / 8).max(MIN_PROBE_INTERVAL)
-    }
-
-    /// The newest packet received.
-    pub fn newest_received(&self) -> Option<u64> {
-        self.received.newest()
-    }
-
-    /// Whether a packet of the peer, older than the newest one, hasn't arrived; true for those older than the window.
-    pub(in crate::transport) fn is_missing(&self, sequence: u64) -> bool {
-        self.received.is_missing(sequence)
     }
 
     /// Brings packet loss and bandwidth up to date: once a tick, after [`Acks::poll_lost`].

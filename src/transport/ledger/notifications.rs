@@ -8,6 +8,9 @@ use std::collections::VecDeque;
 
 use crate::store::{List, Lists};
 
+/// The places for packets that are kept while none waits: those of a large transfer are given back.
+const KEPT_PACKETS: usize = 64;
+
 /// The outcome of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Notification {
@@ -73,6 +76,9 @@ impl Notifications {
             self.ready.extend(self.waiting.iter(&waiting));
             self.waiting.clear(waiting);
             self.next += 1;
+        }
+        if self.packets.is_empty() {
+            self.packets.shrink_to(KEPT_PACKETS);
         }
     }
 

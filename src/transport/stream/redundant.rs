@@ -241,7 +241,7 @@ impl Receiving for Redundant {
     }
 
     fn has_received(&self) -> bool {
-        !self.received.is_empty()
+        !self.received.messages.is_empty()
     }
 
     fn poll_received(&mut self) -> Option<Received> {

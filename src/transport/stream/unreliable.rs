@@ -201,7 +201,7 @@ impl Receiving for Unreliable {
         }
         self.newest = Some(arrival);
         self.stats.received += 1;
-        if self.placed > 0 && self.placed + self.received.len() >= self.received.capacity {
+        if self.placed > 0 && self.placed + self.received.messages.len() >= self.received.capacity {
             self.placed -= 1;
             self.pushes_out = true;
             self.stats.dropped += 1;
@@ -216,7 +216,7 @@ impl Receiving for Unreliable {
     }
 
     fn has_received(&self) -> bool {
-        !self.received.is_empty()
+        !self.received.messages.is_empty()
     }
 
     fn poll_received(&mut self) -> Option<Received> {
@@ -256,7 +256,7 @@ impl Unreliable {
     pub(crate) fn direct_room(&self, arrival: u64) -> DirectRoom {
         let is_old = self.sequenced && self.newest.is_some_and(|newest| arrival < newest);
         // In order: while some wait, later ones wait too.
-        let waits = is_old || !self.received.is_empty();
+        let waits = is_old || !self.received.messages.is_empty();
         let messages = if waits { 0 } else { self.received.capacity.saturating_sub(self.placed) };
         DirectRoom { messages, first: None, window_bytes: usize::MAX }
     }

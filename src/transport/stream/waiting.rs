@@ -173,12 +173,12 @@ mod tests {
         assert_eq!(waiting.front(), Some(&1));
         assert_eq!(take(&mut waiting, 2), [1, 3]);
         waiting.push(6);
-        assert_eq!((waiting.len(), waiting.iter().copied().collect()), (5, vec![0, 2, 4, 5, 6]));
+        assert_eq!((waiting.len, waiting.iter().copied().collect()), (5, vec![0, 2, 4, 5, 6]));
         waiting.forget_scores();
         assert_eq!(take(&mut waiting, 2), [0, 2]);
         waiting.prioritize(&mut &[0.0, 1.0][..]);
         assert_eq!(take(&mut waiting, 3), [5, 4, 6], "the last has no score");
-        assert_eq!((waiting.len(), waiting.front()), (0, None));
+        assert_eq!((waiting.len, waiting.front()), (0, None));
         waiting.push(7);
         assert_eq!(waiting.drain().collect::<Vec<_>>(), [7]);
         assert!(waiting.is_empty());

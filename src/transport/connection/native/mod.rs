@@ -106,7 +106,7 @@ fn transmit_messages(
 ) {
     parts.outbound.end_tick();
     // Most often nothing is due after the first packet of a tick. Then nothing is computed.
-    while parts.outbound.budget.allows() && parts.streams.are_busy() {
+    while parts.outbound.budget.pacer.allows() && parts.streams.are_busy() {
         let context = SendContext { now, tick, resend: parts.resend_timer(), fills: fill.is_some() };
         // Asked first, because gathering ack ranges and credit costs more.
         if !parts.streams.poll_due(&context, &parts.protocol) || !parts.outbound.line_has_room() {

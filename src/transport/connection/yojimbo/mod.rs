@@ -13,6 +13,7 @@ mod send;
 
 use super::conversation::Conversation;
 use super::framing::{Framing, GRAIN};
+use super::held_packets::HeldPacket;
 use super::{Connection, End};
 use crate::time::{Duration, Instant};
 use crate::transport::ack_endpoint::Incoming;
@@ -27,12 +28,6 @@ use crate::transport::outlet::Outlet;
 use crate::transport::protocol::Protocol;
 use crate::transport::stream::Fill;
 use std::sync::Arc;
-
-/// Bytes of packets that are held unread; beyond them they are dropped, and not acked.
-const MAX_HELD_BYTES: usize = 1 << 20;
-
-/// The cost of a held packet besides its bytes.
-const HELD_OVERHEAD_BYTES: usize = 64;
 
 /// An empty packet: no entries.
 const EMPTY: [u8; 1] = [0];
@@ -50,21 +45,6 @@ pub(super) struct Yojimbo {
     /// these allows some more.
     allowed: u32,
     items: Vec<Item>,
-}
-
-/// Packets that were acked, for the layer that can read them.
-#[derive(Debug, Default)]
-pub(super) struct HeldPackets {
-    packets: Vec<HeldPacket>,
-    bytes: usize,
-    /// Packets that were held are being read.
-    is_being_read: bool,
-}
-
-#[derive(Debug)]
-struct HeldPacket {
-    context: ReadContext,
-    payload: Box<[u8]>,
 }
 
 /// Packets that were acked and not read.
@@ -97,19 +77,6 @@ impl UnreadPackets {
             }
         }
         read
-    }
-}
-
-impl HeldPackets {
-    /// Holds a packet; false if there is no memory for it.
-    fn push(&mut self, context: ReadContext, payload: &[u8]) -> bool {
-        let bytes = payload.len() + HELD_OVERHEAD_BYTES;
-        let has_room = self.bytes + bytes <= MAX_HELD_BYTES;
-        if has_room {
-            self.bytes += bytes;
-            self.packets.push(HeldPacket { context, payload: payload.into() });
-        }
-        has_room
     }
 }
 

@@ -49,7 +49,7 @@ impl Yojimbo {
 /// Selects the contents of the next packet; false if there are none.
 fn compose(parts: &mut Conversation, now: Instant, blocks_first: bool) -> bool {
     parts.scratch.get().draft.clear();
-    if !parts.outbound.budget.allows() {
+    if !parts.outbound.budget.pacer.allows() {
         return false;
     }
     let context = SendContext { now, tick: true, resend: parts.resend_timer(), fills: false };
