@@ -125,7 +125,7 @@ impl Messages {
 pub struct Inbox {
     /// Those that are in no table.
     pub game: Messages,
-    /// None without tables.
+    /// The places of the tables; None if there are no tables.
     layout: Option<Arc<Layout>>,
     tables: Vec<Table>,
     /// Memory that the tables' cells reference.

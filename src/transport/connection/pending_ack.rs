@@ -144,8 +144,7 @@ mod tests {
     }
 
     fn pending(awake: bool) -> PendingAck {
-        let mut pending = PendingAck::default();
-        pending.awake = awake;
+        let mut pending = PendingAck { awake, ..PendingAck::default() };
         pending.count(ms(100), true);
         pending
     }

@@ -27,7 +27,7 @@ pub(in crate::transport) struct Notifications {
     /// All packets before this one were reported.
     next: u64,
     /// The packets from `next` on.
-    packets: VecDeque<SentPacket>,
+    packets: VecDeque<PendingPacket>,
     /// Notifications that wait for earlier packets.
     waiting: Lists<Notification>,
     ready: VecDeque<Notification>,
@@ -35,7 +35,7 @@ pub(in crate::transport) struct Notifications {
 
 /// A packet whose notifications wait for earlier packets.
 #[derive(Debug)]
-struct SentPacket {
+struct PendingPacket {
     /// Whether neither an ack nor a loss decided it yet, and something of it is awaited.
     is_open: bool,
     waiting: List,
@@ -49,8 +49,11 @@ impl Notifications {
 
     /// The next packet was sent, or its number was skipped. With `is_open`, its outcome is awaited.
     pub(in crate::transport) fn track_sent(&mut self, is_open: bool) {
-        self.packets.push_back(SentPacket { is_open, waiting: List::default() });
-        self.release();
+        if is_open || !self.packets.is_empty() {
+            self.packets.push_back(PendingPacket { is_open, waiting: List::default() });
+        } else {
+            self.next += 1;
+        }
     }
 
     /// A packet was acked or lost, which decided these notifications.
@@ -71,7 +74,7 @@ impl Notifications {
     /// Hands over what waits, up to the first packet that is open.
     fn release(&mut self) {
         while self.packets.front().is_some_and(|packet| !packet.is_open)
-            && let Some(SentPacket { waiting, .. }) = self.packets.pop_front()
+            && let Some(PendingPacket { waiting, .. }) = self.packets.pop_front()
         {
             self.ready.extend(self.waiting.iter(&waiting));
             self.waiting.clear(waiting);

@@ -8,9 +8,10 @@
 //! Promises: a feature with nothing to write is asked once and not again before it says that it has something.
 //! Refuses: more bits than were offered, which is the feature's mistake: none of them are sent.
 
-use super::SendContext;
+use super::resend::ResendTimer;
 use crate::store::ones;
 use crate::store::sequence::distance;
+use crate::time::Instant;
 use crate::transport::message::{Message, Prefix, Selected};
 use crate::transport::protocol::{Cost, Protocol};
 use crate::wire::BitWriter;
@@ -104,6 +105,17 @@ pub trait Fill {
     /// returns a record under which the packet's outcome is reported. Returns None if there is nothing to write, or
     /// if so little room is useless.
     fn fill(&mut self, channel: usize, bits: usize, writer: &mut BitWriter) -> Option<u32>;
+}
+
+/// The time at which a packet is composed, and the link's estimates then.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SendContext {
+    pub(crate) now: Instant,
+    /// It is a tick's, not one between ticks.
+    pub(crate) tick: bool,
+    pub(crate) resend: ResendTimer,
+    /// A feature exists that fills external streams.
+    pub(crate) fills: bool,
 }
 
 /// The packet that streams write into, and the feature that fills external ones.

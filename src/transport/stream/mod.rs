@@ -31,7 +31,7 @@ mod waiting;
 
 pub use draft::Fill;
 use draft::Filling;
-pub(crate) use draft::{Draft, PacketDraft};
+pub(crate) use draft::{Draft, PacketDraft, SendContext};
 pub use held::Pool;
 pub(crate) use reliable_receiver::CreditMark;
 pub(crate) use resend::ResendTimer;
@@ -92,17 +92,6 @@ impl ChannelStats {
         let smoothed = || Duration::from_nanos((nanos(self.latency) * 9 + nanos(latency)) / 10);
         self.latency = if self.latency.is_zero() { latency } else { smoothed() };
     }
-}
-
-/// The time at which a packet is composed, and the link's estimates then.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct SendContext {
-    pub(crate) now: Instant,
-    /// It is a tick's, not one between ticks.
-    pub(crate) tick: bool,
-    pub(crate) resend: ResendTimer,
-    /// A feature exists that fills external streams.
-    pub(crate) fills: bool,
 }
 
 /// The sending half of a channel, as far as all kinds share it: queued messages, and those in flight. Where the outcome
