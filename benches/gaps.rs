@@ -143,7 +143,7 @@ impl World {
         for (from, datagram) in up.iter_mut() {
             server.handle_datagram(*now, UNIX, from, datagram, down);
         }
-        inbox.clear();
+        inbox.game.clear();
         server.take_messages(inbox);
         while server.poll_event().is_some() {}
         for handle in server.connected().collect::<Vec<_>>() {

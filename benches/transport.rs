@@ -88,10 +88,10 @@ fn estimates(c: &mut Criterion) {
     c.bench_function("transport/estimates_update", |b| {
         b.iter(|| {
             now += Duration::from_millis(16);
-            ends[0].update(black_box(now));
+            ends[0].acks.update(black_box(now));
         });
     });
-    c.bench_function("transport/statistics", |b| b.iter(|| ends[0].stats()));
+    c.bench_function("transport/statistics", |b| b.iter(|| ends[0].acks.stats()));
 }
 
 criterion_group!(benches, sequence_buffer, header, round_trip, estimates);

@@ -195,10 +195,10 @@ impl Pair for SealedTickwire {
                 .unwrap();
         }
         self.carry();
-        self.inbox.clear();
+        self.inbox.game.clear();
         while self.server.poll_event().is_some() {}
         self.server.take_messages(&mut self.inbox);
-        self.inbox.records().len()
+        self.inbox.game.records.len()
     }
 }
 

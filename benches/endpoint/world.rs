@@ -98,7 +98,7 @@ impl World {
             out.clear();
         }
         for (client, address) in &mut self.clients {
-            self.inbox.clear();
+            self.inbox.game.clear();
             while client.poll_event().is_some() {}
             client.take_messages(&mut self.inbox);
             if busy && client.is_connected(DIALLED) {
@@ -144,7 +144,7 @@ impl World {
         for (from, datagram) in up.iter_mut() {
             server.handle_datagram(*now, UNIX, from, datagram, down);
         }
-        inbox.clear();
+        inbox.game.clear();
         server.take_messages(inbox);
         while server.poll_event().is_some() {}
         server.take_notifications(&mut self.fates);

@@ -116,7 +116,7 @@ impl Hosted {
             out.clear();
         }
         for (client, address) in &mut self.clients {
-            self.inbox.clear();
+            self.inbox.game.clear();
             while client.poll_event().is_some() {}
             client.take_messages(&mut self.inbox);
             client.transmit(self.now, &mut out);
@@ -131,7 +131,7 @@ impl Hosted {
         for (from, datagram) in self.up.iter_mut() {
             self.server.handle_datagram(self.now, UNIX, from, datagram, &mut self.down);
         }
-        self.inbox.clear();
+        self.inbox.game.clear();
         self.server.take_messages(&mut self.inbox);
         while self.server.poll_event().is_some() {}
         self.told.clear();

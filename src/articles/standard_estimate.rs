@@ -87,10 +87,10 @@ impl StandardEstimate {
 
     /// The endpoint is about to accept this packet.
     pub fn note_received(&mut self, now: Instant, incoming: &Incoming<'_>) {
-        let header = Header::from(incoming.header()).size();
+        let header = Header::from(incoming.header).size();
         let bytes = self.on_the_wire(header + incoming.payload().len());
         // A new packet is not older than the window.
-        let _ = self.received.insert(incoming.sequence(), (now, bytes));
+        let _ = self.received.insert(incoming.header.sequence, (now, bytes));
     }
 
     /// Accepting it acked these packets.

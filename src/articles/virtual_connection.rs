@@ -223,7 +223,7 @@ impl VirtualConnection {
             out.push_with(peer.address, |arena| write(self.config.protocol_id, &piece, arena));
         }
         peer.last_sent = Some(now);
-        Ok(outgoing.sequence() as u16)
+        Ok(outgoing.header.sequence as u16)
     }
 
     /// Once a tick: keeps the connection alive, notices a timeout, and updates the statistics.
@@ -233,9 +233,9 @@ impl VirtualConnection {
         if now - peer.heard_at >= self.config.timeout {
             return self.time_out(peer.address);
         }
-        self.endpoint.poll_lost(now, &mut self.lost);
+        self.endpoint.acks.poll_lost(now, &mut self.lost);
         keep_newest(&mut self.lost);
-        self.endpoint.update(now);
+        self.endpoint.acks.update(now);
         let due = match peer.trust {
             // The next tick might be too late.
             Trust::Proven => peer.last_sent.is_none_or(|sent| now - sent + tick > self.config.keep_alive),
@@ -282,7 +282,7 @@ impl VirtualConnection {
 
     /// RTT, jitter, packet loss and bandwidth of the connection to the present peer.
     pub fn stats(&self) -> PacketStats {
-        self.endpoint.stats()
+        self.endpoint.acks.stats()
     }
 
     /// Counts, with drops by name.
@@ -292,14 +292,14 @@ impl VirtualConnection {
 
     /// Packet counts, earlier peers included.
     pub fn packet_counters(&self) -> PacketCounters {
-        self.ended + self.endpoint.counters()
+        self.ended + self.endpoint.acks.counters
     }
 
     fn receive(&mut self, now: Instant, from: SocketAddr, datagram: &[u8]) -> Result<(), VirtualDrop> {
         let packet = self.open(from, datagram)?;
         let opened = self.endpoint.open(packet).map_err(VirtualDrop::Packet)?;
         if let Some(incoming) = opened.as_ref().filter(|_| !self.is_ready())
-            && !acks_only_what_was_sent(&incoming.header(), &self.endpoint)
+            && !acks_only_what_was_sent(&incoming.header, &self.endpoint)
         {
             opened.into_iter().for_each(|incoming| self.endpoint.refuse(incoming));
             return Err(VirtualDrop::ForgedAck);
@@ -375,7 +375,7 @@ impl VirtualConnection {
 /// Whether a header acks nothing that was never sent: only a forger guesses.
 fn acks_only_what_was_sent(header: &FullHeader, endpoint: &AckEndpoint) -> bool {
     let acked = (0..32u64).filter(|n| header.ack_bits >> n & 1 == 1);
-    acked.map(|n| header.ack.wrapping_sub(n)).all(|sequence| endpoint.acks().was_sent(sequence))
+    acked.map(|n| header.ack.wrapping_sub(n)).all(|sequence| endpoint.acks.was_sent(sequence))
 }
 
 /// An endpoint for the next peer.
@@ -383,7 +383,7 @@ fn begin(config: &VirtualConfig, numbers: &mut Option<Rng>) -> Result<AckEndpoin
     let mut endpoint = AckEndpoint::new(config.packets.clone())?;
     if let Some(numbers) = numbers {
         // Below 16,384.
-        endpoint.begin_at(numbers.below(FIRST_NUMBERS));
+        endpoint.acks.begin_at(numbers.below(FIRST_NUMBERS));
     }
     Ok(endpoint)
 }

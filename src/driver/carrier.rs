@@ -298,8 +298,7 @@ impl Carrier {
 /// Ends dials whose code can't be reached.
 fn tell_faults(now: Instant, session: &mut Session, client: &RendezvousClient) {
     let faults = session.host().dials().filter(|dial| dial.is_pending());
-    let faults =
-        faults.filter_map(|dial| Some((dial.peer(), client.fault_of(dial.netcode().server_address())?)));
+    let faults = faults.filter_map(|dial| Some((dial.peer, client.fault_of(dial.netcode.server_address())?)));
     for (peer, fault) in faults.collect::<Vec<_>>() {
         session.change().note_no_way(now, peer, reason_of(fault), fault.to_string());
     }

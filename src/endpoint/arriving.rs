@@ -6,6 +6,7 @@
 //! Those messages wait in their channels, within their bounds.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::PeerHandle;
 use super::inbox::{Inbox, Layout, Messages, Seat};
@@ -19,7 +20,7 @@ const MAX_BYTES: usize = 32 << 20;
 
 pub(super) struct Arriving {
     /// The application's tables, as of its last tick.
-    layout: Option<Layout>,
+    layout: Option<Arc<Layout>>,
     tables: Vec<Table>,
     /// Messages of types without a table, and of types whose rows reference the tail: these are split when they are
     /// handed over.
@@ -74,7 +75,7 @@ impl Arriving {
     }
 
     /// Moves everything into the application's inbox, after its contents.
-    pub(super) fn take_into(&mut self, inbox: &mut Inbox, protocol: &Protocol) {
+    pub(super) fn take_into(&mut self, inbox: &mut Inbox, protocol: &Arc<Protocol>) {
         if !self.pushed_out.is_empty() {
             let mut pushed_out = core::mem::take(&mut self.pushed_out);
             self.retain(|peer, channel| match pushed_out.get_mut(&(peer, channel)) {
@@ -100,7 +101,7 @@ impl Arriving {
     fn hand_over(&mut self, inbox: &mut Inbox) {
         let Some(layout) = &self.layout else { return };
         if inbox.has_layout(layout) {
-            inbox.absorb(&mut self.records, &mut self.tables, layout.splits_records());
+            inbox.absorb(&mut self.records, &mut self.tables);
             return;
         }
         // The application's inbox has other tables now: route one by one, in order of arrival.
@@ -115,7 +116,7 @@ impl Arriving {
                 Seat::Record => records.next().and_then(|index| self.records.get(index)),
                 Seat::Waits => None,
             };
-            message.into_iter().for_each(|message| inbox.route_one(message));
+            message.into_iter().for_each(|(head, kind, body)| inbox.push(&head, kind, body, None));
         }
         self.records.clear();
         self.tables.clear();
@@ -161,11 +162,7 @@ impl Arriving {
 }
 
 impl DirectTables for Arriving {
-    fn tick(&self) -> u64 {
-        self.tick
-    }
-
-    fn begin(&mut self, now: Instant) {
+    fn begin(&mut self, now: Instant) -> u64 {
         self.current = Current {
             peer: self.current.peer,
             now,
@@ -174,6 +171,7 @@ impl DirectTables for Arriving {
             bytes: self.bytes,
             ..Current::default()
         };
+        self.tick
     }
 
     fn place(&mut self, packet_sequence: u64, channel: u8, message_type: u16) -> Option<&mut Vec<u8>> {

@@ -10,12 +10,15 @@ use crate::transport::Protocol;
 
 /// A server that is being dialled, or was.
 pub struct Dial {
-    pub(super) peer: PeerHandle,
+    pub peer: PeerHandle,
     // See `Host::dial`.
     id: u64,
-    pub(super) netcode: netcode::Client,
-    slot: Option<u32>,
-    end: Option<ConnectionEnd>,
+    /// The secure connection: its state and address, and how its token is used.
+    pub netcode: netcode::Client,
+    /// Our slot on the server, while connected.
+    pub slot: Option<u32>,
+    /// How the connection ended, once it has.
+    pub end: Option<ConnectionEnd>,
     /// Why no way leads to the server, if the layer above has found that out.
     fault: Option<ConnectionEnd>,
     /// The connection is over, and goodbyes with this farewell are repeated.
@@ -23,25 +26,6 @@ pub struct Dial {
 }
 
 impl Dial {
-    pub fn peer(&self) -> PeerHandle {
-        self.peer
-    }
-
-    /// The secure connection: its state and address, and how its token is used.
-    pub fn netcode(&self) -> &netcode::Client {
-        &self.netcode
-    }
-
-    /// Our slot on the server, while connected.
-    pub fn slot(&self) -> Option<u32> {
-        self.slot
-    }
-
-    /// How the connection ended, once it has.
-    pub fn end(&self) -> Option<&ConnectionEnd> {
-        self.end.as_ref()
-    }
-
     /// Whether it has ended and all goodbyes were sent.
     pub fn is_over(&self) -> bool {
         self.end.is_some() && self.repeats.is_none()
@@ -106,7 +90,7 @@ impl Dial {
         let differences = || protocol.differences(self.netcode.note());
         Some(match refusal {
             Refusal::ProtocolId(theirs) => {
-                let ours = self.netcode.protocol_id();
+                let ours = self.netcode.token.protocol_id;
                 let more = differences().map_or_else(String::new, |more| format!(" ({more})"));
                 format!(
                     "the server has protocol id {theirs:#x}, and this client {ours:#x}: give both the same id{more}"

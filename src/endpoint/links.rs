@@ -10,7 +10,7 @@ use super::PeerHandle;
 use super::dial::Dial;
 use super::event::{Event, LinkEvent};
 use super::reason::DisconnectReason;
-use crate::netcode::{self, Counters, Farewell, Received, ServerDisconnect};
+use crate::netcode::{self, Counters, Farewell, ServerDisconnect};
 use crate::store::Datagrams;
 use crate::time::{Instant, UnixSeconds};
 use crate::transport::{CloseReason, Outlet, Protocol};
@@ -19,7 +19,7 @@ use crate::transport::{CloseReason, Outlet, Protocol};
 pub(super) struct Links {
     pub(super) listener: Option<netcode::Server>,
     first_dial: u32,
-    dials: Vec<Dial>,
+    pub(super) dials: Vec<Dial>,
     /// Counters of dials whose place was taken by another.
     replaced: Counters,
 }
@@ -54,10 +54,6 @@ impl Links {
         2 * (self.first_dial as usize + self.dials.len())
     }
 
-    pub(super) fn dials(&self) -> impl Iterator<Item = &Dial> + Clone {
-        self.dials.iter()
-    }
-
     pub(super) fn dialled(&self, peer: PeerHandle) -> Option<&Dial> {
         let place = peer.slot.checked_sub(self.first_dial)?;
         self.dials.get(place as usize).filter(|dial| dial.peer == peer)
@@ -84,10 +80,7 @@ impl Links {
             let (number, payload) = dial.netcode.handle_datagram(now, from, datagram, out)?;
             return Some((dial.peer, number, payload));
         }
-        match self.listener.as_mut()?.handle_claimed(now, unix, from, datagram, out, claimed) {
-            Received::Payload { client, number, payload } => Some((client, number, payload)),
-            Received::Nothing => None,
-        }
+        self.listener.as_mut()?.handle_claimed(now, unix, from, datagram, out, claimed)
     }
 
     /// The dial that a datagram is for; without a listener any dial, so that refusals are counted.

@@ -35,7 +35,7 @@ pub use feature::Feature;
 pub use full_channels::{DEFAULT_STALLED_TIMEOUT, MAX_STALLED_TIMES};
 pub use goodbye::{Detail, DetailError, Goodbye, MAX_LINGER};
 pub use host::Host;
-pub use inbox::{Gap, Inbox, Messages, Record};
+pub use inbox::{Gap, Head, Inbox, Messages, Record};
 pub use incoming::{ChunkLimits, ChunkStore};
 pub use reason::{ConnectionEnd, DisconnectReason};
 pub use reconnect::{Attempt, ReconnectConfig, Reconnector, TokenAnswer};

@@ -81,7 +81,7 @@ impl Peer {
 /// All peers of an endpoint.
 pub(super) struct Peers {
     slots: Vec<Option<Peer>>,
-    schedule: Schedule,
+    pub(super) schedule: Schedule,
 }
 
 impl Peers {
@@ -143,11 +143,6 @@ impl Peers {
         Some(peer)
     }
 
-    /// Exactly these kinds of [`News`] wait in this peer.
-    pub(super) fn set_news(&mut self, handle: PeerHandle, news: u8) {
-        self.schedule.set_news(handle.slot as usize, news);
-    }
-
     /// A peer that exists for the application.
     pub(super) fn live(&self, handle: PeerHandle) -> Option<&Peer> {
         self.find(handle).filter(|peer| peer.closing.is_none())
@@ -172,11 +167,6 @@ impl Peers {
     pub(super) fn mark_all_dirty(&mut self) {
         let here = self.slots.iter().enumerate().filter(|(_, peer)| peer.is_some());
         here.for_each(|(slot, _)| self.schedule.mark(slot));
-    }
-
-    /// When the first peer has something to do between ticks; ZERO if that must be recomputed.
-    pub(super) fn next_deadline(&self) -> Instant {
-        self.schedule.next_deadline()
     }
 
     /// Visits the peers that have something to do now, by slot. The callback asks a connection for packets.

@@ -1,5 +1,6 @@
 //! A peer's statistics, and the final ones of ended connections.
 
+use crate::store::counters::counters;
 use crate::time::Duration;
 use crate::transport::chunks::ChunkCounters;
 use crate::transport::{BudgetConfig, ChannelStats, Connection, PacketCounters, PacketStats, Protocol};
@@ -47,7 +48,7 @@ impl PeerStats {
             counters: connection.counters(),
             budget: connection.budget(),
             bulk_rate: connection.bulk_rate(),
-            chunks: connection.chunks().counters(),
+            chunks: connection.chunks().counters,
             channels: (0..protocol.channels().len()).map(|index| connection.channel_stats(index)).collect(),
         }
     }
@@ -61,19 +62,14 @@ pub(super) struct FinalStats {
     pub(super) stats: PeerStats,
 }
 
-/// Counts of how connections ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ConnectionCounters {
-    /// Peers dropped because a reliable channel to them stayed full.
-    pub stalled: u64,
-    /// Peers with a different protocol, noticed before their first event: the application never has an event of them.
-    pub mismatched: u64,
-}
-
-impl ConnectionCounters {
-    /// Each count under its name.
-    pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        [("stalled", self.stalled), ("mismatched", self.mismatched)].into_iter()
+counters! {
+    /// Counts of how connections ended.
+    pub struct ConnectionCounters {
+        /// Peers dropped because a reliable channel to them stayed full.
+        stalled,
+        /// Peers with a different protocol, noticed before their first event: the application never has an event of
+        /// them.
+        mismatched,
     }
 }
 

@@ -46,13 +46,18 @@ pub fn stride(row_size: usize) -> usize {
 
 /// The sender of a message, with its channel and times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Head {
-    pub(super) peer: PeerHandle,
-    pub(super) received_at: Instant,
-    pub(super) key: u32,
-    pub(super) packet_sequence: u16,
-    pub(super) missed: u16,
-    pub(super) channel: u8,
+pub struct Head {
+    // The sender.
+    pub peer: PeerHandle,
+    /// When the packet was handled that brought it.
+    pub received_at: Instant,
+    /// Latest channels: the key of the value. 0 on others.
+    pub key: u32,
+    /// The packet that brought it.
+    pub packet_sequence: u16,
+    /// Redundant channels: how many messages before this one were lost. 0 on others.
+    pub missed: u16,
+    pub channel: u8,
 }
 
 impl Head {

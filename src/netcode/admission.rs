@@ -65,14 +65,14 @@ pub(crate) struct Admitted {
 }
 
 pub(crate) struct Admission {
-    config: ServerConfig,
+    pub(super) config: ServerConfig,
     started: UnixSeconds,
     /// Drawn at each start.
     challenge_key: Key,
     challenge_sequence: u64,
     /// The sequence of challenge and denied packets, shared by all clients.
     global_sequence: u64,
-    half_open: HalfOpenTable,
+    pub(super) half_open: HalfOpenTable,
     history: TokenHistory,
     source_limit: SourceLimit,
 }
@@ -98,14 +98,6 @@ impl Admission {
             source_limit: SourceLimit::new(hash, REQUEST_COST, REQUESTS_AT_ONCE),
             config,
         }
-    }
-
-    pub(crate) fn config(&self) -> &ServerConfig {
-        &self.config
-    }
-
-    pub(crate) fn half_open_count(&self) -> usize {
-        self.half_open.len()
     }
 
     /// Answers a valid request with a challenge, or denies it.

@@ -31,12 +31,12 @@ use crate::time::{Duration, Instant};
 const UNREACHABLE_AFTER: Duration = Duration::from_millis(750);
 
 pub struct Client {
-    protocol_id: u64,
     development: bool,
     patience: Option<Duration>,
     /// Since when the system has reported that nothing listens at the server's address.
     unreachable: Option<Instant>,
-    token: ConnectToken,
+    /// What it dials with.
+    pub token: ConnectToken,
     server_index: usize,
     state: ClientState,
     /// Kept across the token's servers: they share its keys.
@@ -62,7 +62,6 @@ impl Client {
     pub fn new(config: ClientConfig, token: ConnectToken, now: Instant) -> Result<Client, ConfigError> {
         config.check(token.protocol_id)?;
         Ok(Client {
-            protocol_id: config.protocol_id,
             development: config.development,
             patience: config.patience,
             unreachable: None,
@@ -80,11 +79,6 @@ impl Client {
             token_use: TokenUse::default(),
             token,
         })
-    }
-
-    /// The id in the token, unless another implementation made it.
-    pub fn id(&self) -> Option<u64> {
-        self.token.client_id()
     }
 
     /// Takes a datagram from the network and returns the payload in it, decrypted in place, with the packet's sequence, of
@@ -133,7 +127,7 @@ impl Client {
 
     /// The lowest number that the next payload may have.
     pub fn next_number(&self) -> u64 {
-        self.sealer.next()
+        self.sealer.sequence
     }
 
     /// Sends a payload of 1..=1200 bytes.
@@ -245,11 +239,6 @@ impl Client {
         }
     }
 
-    /// Names the game and its version.
-    pub fn protocol_id(&self) -> u64 {
-        self.protocol_id
-    }
-
     /// The note in the server's refusal about its protocol: at most [`MAX_NOTE_BYTES`](super::MAX_NOTE_BYTES),
     /// unproven.
     pub fn note(&self) -> &[u8] {
@@ -294,7 +283,7 @@ impl Client {
             // With two connections each packet is opened twice, the first time in a copy.
             _ if accepted && self.expects(header.kind) => {
                 let mut copy = datagram.to_vec();
-                header.open(&mut copy, self.protocol_id, &self.token.server_to_client).is_ok()
+                header.open(&mut copy, self.token.protocol_id, &self.token.server_to_client).is_ok()
             }
             _ => !accepted,
         }
@@ -329,7 +318,7 @@ impl Client {
         if header.kind.is_replay_protected() && !self.replay.is_fresh(header.sequence) {
             return Err(DropReason::Replayed);
         }
-        let body = header.open(datagram, self.protocol_id, &self.token.server_to_client)?;
+        let body = header.open(datagram, self.token.protocol_id, &self.token.server_to_client)?;
         if header.kind.is_replay_protected() {
             self.replay.advance(header.sequence);
         }
@@ -438,7 +427,7 @@ impl Client {
 
     fn finish(&mut self, reason: ClientDisconnect) {
         self.state = reason.state();
-        self.token_use.note(self.sealer.has_sealed());
+        self.token_use.note(self.sealer.sequence > 0);
         self.events.push_back(ClientEvent::Disconnected { reason });
     }
 

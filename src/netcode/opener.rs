@@ -70,7 +70,7 @@ impl Opener {
         let sent_up = sent_up.map(|session| (session.protocol_id, session.client_to_server));
         let sent_down = self.sessions.get(&(to, from)).into_iter().flatten().flatten();
         let sent_down = sent_down.map(|session| (session.protocol_id, session.server_to_client));
-        let body_at = header.body_at();
+        let body_at = header.body_at;
         sent_up.chain(sent_down).find_map(|(protocol_id, key)| {
             let mut opened = datagram.to_vec();
             let associated = associated_data(protocol_id, datagram[0]);

@@ -53,15 +53,9 @@ pub enum Kind {
 
 impl Kind {
     fn from_bits(bits: u8) -> Option<Kind> {
-        Some(match bits {
-            1 => Kind::Denied,
-            2 => Kind::Challenge,
-            3 => Kind::Response,
-            4 => Kind::KeepAlive,
-            5 => Kind::Payload,
-            6 => Kind::Disconnect,
-            _ => return None,
-        })
+        use Kind::{Challenge, Denied, Disconnect, KeepAlive, Payload, Response};
+        let kinds = [Denied, Challenge, Response, KeepAlive, Payload, Disconnect];
+        kinds.into_iter().find(|kind| *kind as u8 == bits)
     }
 
     /// Whether a packet that begins with this byte is of this kind.
@@ -183,7 +177,8 @@ pub struct Header {
     pub kind: Kind,
     pub sequence: u64,
     prefix: u8,
-    body_at: usize,
+    /// Where the sealed body begins.
+    pub(super) body_at: usize,
 }
 
 impl Header {
@@ -213,11 +208,6 @@ impl Header {
         sequence[..sequence_bytes].copy_from_slice(low_bytes);
         let sequence = u64::from_le_bytes(sequence);
         Ok(Header { kind, sequence, prefix, body_at: 1 + sequence_bytes })
-    }
-
-    /// Where the sealed body begins.
-    pub(super) fn body_at(&self) -> usize {
-        self.body_at
     }
 
     /// Authenticates and decrypts the datagram this header was read from, in place.

@@ -31,15 +31,11 @@ impl ReplayWindow {
     /// A window over the newest `size` sequences, starting at 0 with none seen.
     ///
     /// # Panics
-    /// When [`ReplayWindow::valid_size`] refuses `size`.
+    /// When `size` is not a power of two from [`MIN_REPLAY_WINDOW`] to [`MAX_REPLAY_WINDOW`].
     pub fn new(size: usize) -> Self {
-        assert!(Self::valid_size(size), "replay window {size} is not a power of two from 256 to 32,768");
+        let is_valid = size.is_power_of_two() && (MIN_REPLAY_WINDOW..=MAX_REPLAY_WINDOW).contains(&size);
+        assert!(is_valid, "replay window {size} is not a power of two from 256 to 32,768");
         ReplayWindow { newest: 0, seen: InlineSlice::new(0, size / 64) }
-    }
-
-    /// Whether a window may have this size: a power of two from [`MIN_REPLAY_WINDOW`] to [`MAX_REPLAY_WINDOW`].
-    pub fn valid_size(size: usize) -> bool {
-        size.is_power_of_two() && (MIN_REPLAY_WINDOW..=MAX_REPLAY_WINDOW).contains(&size)
     }
 
     /// Whether a packet of this sequence has not been received and is not too old to tell.

@@ -66,17 +66,13 @@ pub(crate) fn check_payload(payload: &[u8]) -> Result<(), SendError> {
 pub(crate) struct Sealer {
     protocol_id: u64,
     key: Key,
-    sequence: u64,
+    /// That of the next packet. A sealer of a connection began at 0.
+    pub(super) sequence: u64,
 }
 
 impl Sealer {
     pub(crate) fn new(protocol_id: u64, key: Key, first_sequence: u64) -> Self {
         Sealer { protocol_id, key, sequence: first_sequence }
-    }
-
-    /// The sequence of the next packet.
-    pub(crate) fn next(&self) -> u64 {
-        self.sequence
     }
 
     /// Checks a sequence that the caller chose.
@@ -114,11 +110,6 @@ impl Sealer {
             packet::seal_in_place(arena, self.protocol_id, &self.key, self.sequence, kind, write);
         });
         self.sequence += 1;
-    }
-
-    /// Whether anything was sent under the key, of a sealer that began at 0.
-    pub(crate) fn has_sealed(&self) -> bool {
-        self.sequence > 0
     }
 
     /// Sends one goodbye: the farewell of the layer above, or a disconnect packet.

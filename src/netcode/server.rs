@@ -88,7 +88,7 @@ impl Server {
         timeout: Option<u32>,
         entropy: &mut dyn Entropy,
     ) -> Result<ConnectToken, TokenError> {
-        let config = self.admission.config();
+        let config = &self.admission.config;
         let longest = config.max_token_lifetime.map_or(LOCAL_TOKEN_LIFETIME, |longest| longest.as_secs());
         let params = TokenParams {
             protocol_id: self.protocol_id,
@@ -105,7 +105,7 @@ impl Server {
         ConnectToken::generate(&params, entropy)
     }
 
-    /// Takes a datagram from the network. A payload in it is decrypted in place; answers go to `out` at once.
+    /// Takes a datagram from the network, and returns the payload in it, decrypted in place. Answers go to `out` at once.
     pub fn handle_datagram<'a>(
         &mut self,
         now: Instant,
@@ -113,7 +113,7 @@ impl Server {
         from: SocketAddr,
         datagram: &'a mut [u8],
         out: &mut Datagrams,
-    ) -> Received<'a> {
+    ) -> Option<Received<'a>> {
         self.handle_claimed(now, unix, from, datagram, out, |_| {})
     }
 
@@ -127,7 +127,7 @@ impl Server {
         datagram: &'a mut [u8],
         out: &mut Datagrams,
         claimed: impl FnOnce(ClientHandle),
-    ) -> Received<'a> {
+    ) -> Option<Received<'a>> {
         let occupant = self.slots.by_address(from);
         if let Some(client) = occupant {
             claimed(client);
@@ -148,7 +148,7 @@ impl Server {
             let late = dials && occupant.is_some();
             self.counters.count(if late { DropReason::AddressConnected } else { reason });
         }
-        Received::Nothing
+        None
     }
 
     /// Whether newcomers are admitted, for a layer above that can't keep up with arrivals. Without an answer they ask
@@ -194,7 +194,7 @@ impl Server {
     /// When the handle names no connection any more.
     pub fn next_number(&self, client: ClientHandle) -> Result<u64, SendError> {
         let connection = self.slots.find(client).ok_or(SendError::NotConnected)?;
-        Ok(connection.sealer.next() + u64::from(!connection.confirmed))
+        Ok(connection.sealer.sequence + u64::from(!connection.confirmed))
     }
 
     /// Sends a payload of 1..=1200 bytes, which `write` appends where it is sealed, under a number of at least
@@ -212,7 +212,7 @@ impl Server {
     ) -> Result<(), SendError> {
         let connection = self.slots.find_mut(client).ok_or(SendError::NotConnected)?;
         connection.sealer.check_number(number)?;
-        if !connection.confirmed && connection.sealer.next() < number {
+        if !connection.confirmed && connection.sealer.sequence < number {
             // The client drops payloads until a keep-alive has told it that it is connected.
             let body = packet::keep_alive_body(client.slot, self.max_clients);
             connection.sealer.send(connection.address, Kind::KeepAlive, &body, out);
@@ -262,7 +262,7 @@ impl Server {
     /// Disconnects all clients, when no later update will come: all goodbyes go out at once, also those of earlier
     /// disconnects. Disconnect clients that should get a farewell before.
     pub fn shutdown(&mut self, now: Instant, out: &mut Datagrams) {
-        for index in 0..self.slots.high_water() {
+        for index in 0..self.max_clients {
             if let Some(client) = self.slots.occupant(index) {
                 let told = self.disconnect(now, client, None, out);
                 debug_assert!(told.is_ok(), "an occupant is connected");
@@ -289,7 +289,7 @@ impl Server {
 
     /// How many clients are about to answer a challenge, or have given up doing so.
     pub fn half_open_count(&self) -> usize {
-        self.admission.half_open_count()
+        self.admission.half_open.len()
     }
 
     /// When [`Server::update`] may have something to do; never too late.
@@ -306,7 +306,7 @@ impl Server {
         now: Instant,
         client: ClientHandle,
         datagram: &'a mut [u8],
-    ) -> Result<Received<'a>, DropReason> {
+    ) -> Result<Option<Received<'a>>, DropReason> {
         let header = Header::read(datagram)?;
         if !header.kind.is_replay_protected() {
             return Err(DropReason::UnexpectedType);
@@ -320,13 +320,11 @@ impl Server {
         connection.last_receive = now;
         connection.confirmed = true;
         match body {
-            Body::Payload(payload) => {
-                return Ok(Received::Payload { client, number: header.sequence, payload });
-            }
+            Body::Payload(payload) => return Ok(Some((client, header.sequence, payload))),
             Body::Disconnect => self.remove(client, ServerDisconnect::ByPeer),
             _ => (),
         }
-        Ok(Received::Nothing)
+        Ok(None)
     }
 
     fn handle_request(

@@ -5,20 +5,9 @@ use core::net::SocketAddr;
 use super::USER_DATA_BYTES;
 use super::slots::ClientHandle;
 
-/// The result of a datagram.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Received<'a> {
-    /// A payload of a connected client.
-    Payload {
-        client: ClientHandle,
-        /// The packet's sequence: each comes once.
-        number: u64,
-        /// The payload, in the datagram's own memory.
-        payload: &'a [u8],
-    },
-    /// Nothing for the layer above.
-    Nothing,
-}
+/// A payload of a connected client: the client, the packet's sequence, of which each comes once, and the payload in the
+/// datagram's own memory.
+pub type Received<'a> = (ClientHandle, u64, &'a [u8]);
 
 /// Why a client is gone, other than by [`Server::disconnect`](super::Server::disconnect).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -103,16 +103,12 @@ impl Slots {
         self.len() >= self.capacity
     }
 
-    pub(crate) fn has_client_id(&self, client_id: u64) -> bool {
-        self.by_client_id.contains_key(&client_id)
-    }
-
     /// Puts a connection into the lowest free slot, preferring slots that don't rest.
     ///
     /// # Panics
     /// When no slot is free, or the address or client id is already connected: the server asks before.
     pub(crate) fn insert(&mut self, connection: Connection) -> ClientHandle {
-        assert!(!self.is_full() && !self.has_client_id(connection.client_id));
+        assert!(!self.is_full() && !self.by_client_id.contains_key(&connection.client_id));
         let unused = self.slots.len() < self.capacity;
         let resting = || if unused { None } else { self.resting.pop_first() };
         let index = match self.freed.pop().map(|Reverse(index)| index).or_else(resting) {
@@ -189,11 +185,6 @@ impl Slots {
     pub(crate) fn occupant(&self, index: u32) -> Option<ClientHandle> {
         let slot = self.slots.get(index as usize)?;
         slot.connection.as_ref().map(|_| ClientHandle { slot: index, generation: slot.generation })
-    }
-
-    /// The slots that have ever been taken: every occupied one is below.
-    pub(crate) fn high_water(&self) -> u32 {
-        self.slots.len() as u32
     }
 }
 

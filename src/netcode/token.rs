@@ -54,17 +54,21 @@ pub struct TokenParams<'a> {
 const HAS_ID: u8 = 1;
 
 pub struct ConnectToken {
-    pub(crate) protocol_id: u64,
-    pub(crate) created: UnixSeconds,
-    pub(crate) expires: UnixSeconds,
+    /// The game it is for.
+    pub protocol_id: u64,
+    /// When it was created, by the backend's clock.
+    pub created: UnixSeconds,
+    /// When it stops starting connections, by the servers' clocks.
+    pub expires: UnixSeconds,
     pub(crate) nonce: [u8; TOKEN_NONCE_BYTES],
     pub(crate) sealed: Box<[u8; PRIVATE_TOKEN_BYTES]>,
     pub(crate) timeout_seconds: i32,
-    pub(crate) addresses: Vec<SocketAddr>,
+    /// The servers to dial, in order: 1..=32.
+    pub addresses: Vec<SocketAddr>,
     pub(crate) client_to_server: Key,
     pub(crate) server_to_client: Key,
     /// The id in the sealed part, for the client to know it too. None: another implementation made the token.
-    pub(crate) client_id: Option<u64>,
+    pub client_id: Option<u64>,
 }
 
 impl ConnectToken {
@@ -172,21 +176,6 @@ impl ConnectToken {
         })
     }
 
-    /// The game it is for.
-    pub fn protocol_id(&self) -> u64 {
-        self.protocol_id
-    }
-
-    /// When it was created, by the backend's clock.
-    pub fn created(&self) -> UnixSeconds {
-        self.created
-    }
-
-    /// When it stops starting connections, by the servers' clocks.
-    pub fn expires(&self) -> UnixSeconds {
-        self.expires
-    }
-
     /// Which token it is: copies of it have the same.
     pub fn identity(&self) -> TokenIdentity {
         let hash = Sha256::new().chain_update(self.client_to_server).chain_update(self.server_to_client);
@@ -202,16 +191,6 @@ impl ConnectToken {
     /// The silence after which a connection is given up; `None`: never.
     pub fn timeout(&self) -> Option<Duration> {
         timeout_from_seconds(self.timeout_seconds)
-    }
-
-    /// The client's id, unless another implementation made the token.
-    pub fn client_id(&self) -> Option<u64> {
-        self.client_id
-    }
-
-    /// The servers to dial, in order: 1..=32.
-    pub fn addresses(&self) -> &[SocketAddr] {
-        &self.addresses
     }
 }
 
@@ -254,16 +233,13 @@ mod tests {
         let token = generate(|_| ()).unwrap();
         let bytes = token.to_bytes();
         let read = ConnectToken::from_bytes(&bytes).unwrap();
-        assert_eq!((read.to_bytes(), read.client_id()), (bytes.clone(), Some(77)));
+        assert_eq!((read.to_bytes(), read.client_id), (bytes.clone(), Some(77)));
         // One of another implementation has zeros there.
         let mut others = bytes;
         others.truncate(1097 + 7 + 64);
         others.resize(TOKEN_BYTES, 0);
-        assert_eq!(ConnectToken::from_bytes(&others).unwrap().client_id(), None);
-        assert_eq!(
-            (read.protocol_id(), read.created(), read.expires()),
-            (5, UnixSeconds(1000), UnixSeconds(1030))
-        );
+        assert_eq!(ConnectToken::from_bytes(&others).unwrap().client_id, None);
+        assert_eq!((read.protocol_id, read.created, read.expires), (5, UnixSeconds(1000), UnixSeconds(1030)));
         assert_eq!(
             (read.timeout(), read.lifetime()),
             (Some(Duration::from_secs(10)), Duration::from_secs(30))
@@ -273,7 +249,7 @@ mod tests {
     #[test]
     fn no_lifetime_and_no_timeout_mean_never() {
         let token = generate(|p| (p.lifetime, p.timeout) = (None, None)).unwrap();
-        assert_eq!((token.expires(), token.timeout_seconds), (UnixSeconds(u64::MAX), -1));
+        assert_eq!((token.expires, token.timeout_seconds), (UnixSeconds(u64::MAX), -1));
         assert_eq!(token.timeout(), None);
         assert_eq!(timeout_from_seconds(0), None);
     }
@@ -283,7 +259,7 @@ mod tests {
         const IPV6: SocketAddr = SocketAddr::new(IpAddr::V6(Ipv6Addr::LOCALHOST), 9);
         let token = generate(|p| p.public_addresses = &[IPV6; 32]).unwrap();
         let read = ConnectToken::from_bytes(&token.to_bytes()).unwrap();
-        assert_eq!(read.addresses(), [IPV6; 32]);
+        assert_eq!(read.addresses, [IPV6; 32]);
         let error = generate(|p| p.public_addresses = &[IPV6; 33]).unwrap_err();
         assert_eq!(error, TokenError::AddressCount(33));
     }

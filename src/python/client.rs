@@ -148,7 +148,7 @@ impl Client {
         if self.is_reconnecting() {
             return state_to_python(py, None);
         }
-        let state = self.asked(|dial| dial.netcode().state())?;
+        let state = self.asked(|dial| dial.netcode.state())?;
         state_to_python(py, state.or(Some(ClientState::Disconnected)))
     }
 
@@ -158,7 +158,7 @@ impl Client {
             return Ok(None);
         }
         let last = || self.reconnecting.as_ref()?.core().last_end().map(|end| end.reason);
-        Ok(self.asked(|dial| dial.end().map(|end| end.reason))?.flatten().or_else(last))
+        Ok(self.asked(|dial| dial.end.as_ref().map(|end| end.reason))?.flatten().or_else(last))
     }
 
     #[getter]
@@ -166,15 +166,15 @@ impl Client {
         if !self.is_over()? {
             return Ok(None);
         }
-        Ok(self.asked(|dial| dial.end()?.detail.as_deref().map(Into::into))?.flatten())
+        Ok(self.asked(|dial| dial.end.as_ref()?.detail.as_deref().map(Into::into))?.flatten())
     }
 
     properties! {
         connected: PyResult<bool> = Ok(self.endpoint.state.lock()?.host().is_connected(self.server()));
         stats: PyResult<ConnectionStats> = self.endpoint.stats(self.server(), None);
-        server_address: PyResult<Address> = self.asked(|dial| Address(dial.netcode().server_address()))?.ok_or_else(not_connected);
-        id: PyResult<Option<u64>> = Ok(self.asked(|dial| dial.netcode().id())?.flatten());
-        slot: PyResult<Option<u32>> = Ok(self.asked(|dial| dial.slot())?.flatten());
+        server_address: PyResult<Address> = self.asked(|dial| Address(dial.netcode.server_address()))?.ok_or_else(not_connected);
+        id: PyResult<Option<u64>> = Ok(self.asked(|dial| dial.netcode.token.client_id)?.flatten());
+        slot: PyResult<Option<u32>> = Ok(self.asked(|dial| dial.slot)?.flatten());
         world: Py<ClientWorld> = self.world.clone_ref(py);
     }
 
@@ -218,7 +218,7 @@ impl Client {
     }
 
     fn __repr__(&self) -> String {
-        let asked = self.asked(|dial| (dial.netcode().server_address(), dial.netcode().state()));
+        let asked = self.asked(|dial| (dial.netcode.server_address(), dial.netcode.state()));
         let (Ok(asked), Ok(closed)) = (asked, self.endpoint.closed()) else {
             return "<Client (unusable after fork)>".into();
         };
@@ -334,7 +334,7 @@ impl Client {
             claim(
                 network.as_ref(),
                 &claimed,
-                host.dialled(server).map(|dial| dial.netcode().token_use()).unwrap_or_default(),
+                host.dialled(server).map(|dial| dial.netcode.token_use()).unwrap_or_default(),
             )?;
         }
         if let Some(directory) = settings.arrivals.directory.take() {
@@ -417,7 +417,7 @@ impl Client {
         let network = self.endpoint.virtual_network();
         if self.endpoint.carrier.is_none() {
             let bound = self.endpoint.address.0;
-            check_families(bound, token.addresses(), network.is_some()).map_err(value_error)?;
+            check_families(bound, &token.addresses, network.is_some()).map_err(value_error)?;
         }
         let claimed = ClaimedToken::from(&token);
         let mut state = self.endpoint.state.lock()?;

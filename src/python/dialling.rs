@@ -42,7 +42,7 @@ pub(super) fn open_port(
     protocol_id: u64,
 ) -> PyResult<Driver> {
     // A code's own address says nothing about its host's.
-    let servers = || first.token.iter().flat_map(|token| token.addresses()).copied().collect();
+    let servers = || first.token.iter().flat_map(|token| &token.addresses).copied().collect();
     let near: Vec<SocketAddr> = rendezvous.map_or_else(servers, |server| vec![server]);
     let given = settings.tuning.get().bind.map(|address| address.0);
     let (bind, other) = dialling_port(given, &near, settings.network.is_some()).map_err(value_error)?;

@@ -199,7 +199,7 @@ impl Endpoint {
         let Ok(state) = self.state.lock() else { return name.into() };
         match state.host().dials().next() {
             Some(dial) => {
-                let server = rendezvous::described(dial.netcode().server_address());
+                let server = rendezvous::described(dial.netcode.server_address());
                 format!("the {name} at {address} of {server}")
             }
             None => format!("the {name} at {address}"),

@@ -72,44 +72,47 @@ impl Pending {
             let what = [gap.channel.into_bound_py_any(py)?, gap.missed.into_bound_py_any(py)?];
             missed.extend(wrap(gap.peer, &what)?);
         }
-        while let Some(record) = records.records().get(*next) {
+        while let Some(record) = records.game.records.get(*next) {
             *next += 1;
-            if refused.iter().any(|(client, _)| *client == record.peer) {
+            if refused.iter().any(|(client, _)| *client == record.head.peer) {
                 continue;
             }
-            let channel = || record.channel.into_bound_py_any(py);
-            if record.missed > 0 {
-                missed.extend(wrap(record.peer, &[channel()?, record.missed.into_bound_py_any(py)?])?);
+            let channel = || record.head.channel.into_bound_py_any(py);
+            if record.head.missed > 0 {
+                missed.extend(wrap(
+                    record.head.peer,
+                    &[channel()?, record.head.missed.into_bound_py_any(py)?],
+                )?);
             }
-            let kind = protocol.core.channels()[usize::from(record.channel)].kind;
+            let kind = protocol.core.channels()[usize::from(record.head.channel)].kind;
             if kind.is_payload() {
-                let data = OpaqueBody::read(records.body(record)).reader().rest();
-                payloads.extend(wrap(record.peer, &[channel()?, PyBytes::new(py, &data).into_any()])?);
+                let data = OpaqueBody::read(records.game.body(record)).reader().rest();
+                payloads.extend(wrap(record.head.peer, &[channel()?, PyBytes::new(py, &data).into_any()])?);
                 continue;
             }
             let role = protocol.calls.role(record.message_type);
-            let body = (records.body(record), record.block.as_deref().map(Vec::as_slice));
+            let body = (records.game.body(record), record.block.as_deref().map(Vec::as_slice));
             let message = match endpoint.admit_message(py, role, record, body)? {
                 Ok(Some(message)) => message,
                 Ok(None) => continue,
                 Err(why) => {
-                    refused.push((record.peer, why));
+                    refused.push((record.head.peer, why));
                     continue;
                 }
             };
             if let Role::Call(call) = role {
-                let item = wrap(record.peer, &[message])?;
-                let (place, peer) = (messages.len(), record.peer);
+                let item = wrap(record.head.peer, &[message])?;
+                let (place, peer) = (messages.len(), record.head.peer);
                 calls.calls.extend(item.map(|item| Arrived { place, call, peer, item }));
             } else if role != Role::Message {
-                calls.replies.push((record.peer, role, message.unbind()));
+                calls.replies.push((record.head.peer, role, message.unbind()));
             } else if let ChannelKind::Latest { .. } = kind {
-                latest.extend(wrap(record.peer, &[record.key.into_bound_py_any(py)?, message])?);
+                latest.extend(wrap(record.head.peer, &[record.head.key.into_bound_py_any(py)?, message])?);
             } else {
-                messages.extend(wrap(record.peer, &[message])?);
+                messages.extend(wrap(record.head.peer, &[message])?);
             }
         }
-        records.clear();
+        records.game.clear();
         if !refused.is_empty() {
             records.keep_rows(|client| !refused.iter().any(|(refused, _)| *refused == client));
         }
@@ -185,7 +188,7 @@ impl Endpoint {
         (body, block): (&[u8], Option<&[u8]>),
     ) -> PyResult<Result<Option<Object<'py>>, String>> {
         if let (Role::Call(place), Some(desk)) = (role, &self.desk) {
-            match desk.admit(record.peer, place, record.received_at) {
+            match desk.admit(record.head.peer, place, record.head.received_at) {
                 Ok(true) => {}
                 Ok(false) => return Ok(Ok(None)),
                 Err(why) => return Ok(Err(why)),

@@ -73,16 +73,16 @@ impl ConnectToken {
     }
 
     properties! {
-        protocol_id: u64 = self.0.protocol_id();
-        servers: Vec<Address> = self.0.addresses().iter().copied().map(Address).collect();
-        created: u64 = self.0.created().0;
-        expires: u64 = self.0.expires().0;
+        protocol_id: u64 = self.0.protocol_id;
+        servers: Vec<Address> = self.0.addresses.iter().copied().map(Address).collect();
+        created: u64 = self.0.created.0;
+        expires: u64 = self.0.expires.0;
         timeout: Option<u64> = self.0.timeout().map(|timeout| timeout.as_secs());
     }
 
     fn __repr__(&self) -> String {
-        let servers: Vec<String> = self.0.addresses().iter().map(ToString::to_string).collect();
-        format!("<ConnectToken for protocol {:#x} at {}>", self.0.protocol_id(), servers.join(", "))
+        let servers: Vec<String> = self.0.addresses.iter().map(ToString::to_string).collect();
+        format!("<ConnectToken for protocol {:#x} at {}>", self.0.protocol_id, servers.join(", "))
     }
 }
 

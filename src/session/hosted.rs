@@ -159,7 +159,7 @@ impl PeerPart {
     pub(super) fn keep_seat(&mut self, host: (u8, u32), mut pass: Vec<u8>) {
         pass.resize(TOKEN_BYTES, 0);
         let token = ConnectToken::from_bytes(&pass).ok();
-        let leads_there = |token: &ConnectToken| token.addresses() == [member_address(host.0, host.1)];
+        let leads_there = |token: &ConnectToken| token.addresses == [member_address(host.0, host.1)];
         self.seat = token.filter(leads_there).or(self.seat.take());
     }
 
@@ -170,7 +170,7 @@ impl PeerPart {
             _ => None,
         };
         let seat = self.seat.take().map(|token| {
-            let before = core::mem::replace(&mut self.seated_at, token.addresses().first().copied());
+            let before = core::mem::replace(&mut self.seated_at, token.addresses.first().copied());
             let has_left = core::mem::take(&mut self.has_host_left);
             // A host that sends a second token has closed its first server.
             let has_closed = has_left || before == self.seated_at;
@@ -327,7 +327,7 @@ mod tests {
         part.keep_seat(host, vec![7; 9]);
         part.keep_seat(host, pass_of(&token(HERE)));
         let seat = part.take_standing().seat.expect("the token of the host itself");
-        assert_eq!(seat.token.addresses(), [member_address(2, 9)]);
+        assert_eq!(seat.token.addresses, [member_address(2, 9)]);
         assert!(part.take_standing().seat.is_none(), "it is taken once");
     }
 
@@ -349,7 +349,7 @@ mod tests {
         seat((5, 9), true).place(&mut slot);
         seat((6, 9), false).place(&mut slot);
         let waiting = slot.expect("it waits for the client");
-        assert_eq!(waiting.token.addresses(), [member_address(6, 9)]);
+        assert_eq!(waiting.token.addresses, [member_address(6, 9)]);
         assert_eq!(waiting.end, DisconnectReason::ServerClosed);
     }
 
@@ -370,10 +370,7 @@ mod tests {
         for expected in [Some((vec![member_address(0, 0)], later)), None] {
             part.seat_players(later, &mut server);
             let seat = part.take_standing().seat;
-            assert_eq!(
-                seat.map(|Seat { token, .. }| (token.addresses().to_vec(), token.created())),
-                expected
-            );
+            assert_eq!(seat.map(|Seat { token, .. }| (token.addresses.to_vec(), token.created)), expected);
         }
         // A server of its own that begins anew has another key.
         part.note_begun(Instant::ZERO, true);

@@ -213,7 +213,7 @@ impl PeerPart {
                     }
                     Event::Dialled { peer, .. } => {
                         if let Some(dial) = host.dialled(peer) {
-                            self.mesh.handle_dialled(now, peer.number(), dial.netcode().server_address());
+                            self.mesh.handle_dialled(now, peer.number(), dial.netcode.server_address());
                         }
                     }
                     Event::Disconnected { peer, reason, violation, detail } => {
@@ -289,7 +289,7 @@ impl PeerPart {
                 Action::Dial { who, mut pass } => {
                     pass.resize(TOKEN_BYTES, 0);
                     let all_are_fine =
-                        |token: &ConnectToken| token.addresses().iter().all(|address| is_dialable(*address));
+                        |token: &ConnectToken| token.addresses.iter().all(|address| is_dialable(*address));
                     let token = ConnectToken::from_bytes(&pass).ok().filter(all_are_fine);
                     self.dial(now, host, token, Some(who));
                 }

@@ -103,7 +103,7 @@ impl PeerPart {
         token: Option<ConnectToken>,
         player: Option<Identity>,
     ) {
-        let is_code = |token: &ConnectToken| token.addresses().iter().any(|it| lobby_code(*it).is_some());
+        let is_code = |token: &ConnectToken| token.addresses.iter().any(|it| lobby_code(*it).is_some());
         let patience = if token.as_ref().is_some_and(is_code) { CODE_PATIENCE } else { ADDRESS_PATIENCE };
         let config = netcode::ClientConfig {
             development: self.config.netcode.development && player.is_none(),

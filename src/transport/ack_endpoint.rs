@@ -10,11 +10,10 @@
 //! packets are stale, and ack packets that were lost.
 
 use super::ledger::acks::{Acked, Acks, FullHeader, NotNew, PacketCounters, RttSampling};
-use super::ledger::estimate::Stats;
 pub use super::packet::AckEndpointConfig;
 use super::packet::HeaderKind;
 use super::packet::fragment::{FRAGMENT_HEADER_SIZE, Fragment, FragmentError, Reassembly, split};
-use super::packet::header::HeaderError;
+use super::packet::header::{Header, HeaderError};
 use crate::limits::ConfigError;
 use crate::time::Instant;
 use core::fmt;
@@ -94,18 +93,14 @@ impl Piece<'_> {
 /// A packet that was sent: its number and the datagrams to transmit, back to back.
 #[derive(Clone, Copy, Debug)]
 pub struct OutgoingPacket<'p> {
-    header: FullHeader,
+    /// Its number, by which acks and losses name it, and its acks.
+    pub header: FullHeader,
     payload: &'p [u8],
     /// `None` if the packet goes whole.
     fragment_size: Option<usize>,
 }
 
 impl<'p> OutgoingPacket<'p> {
-    /// The packet's number, by which acks and losses name it.
-    pub fn sequence(&self) -> u64 {
-        self.header.sequence
-    }
-
     /// How many fragments it goes in; 0 if it goes whole.
     pub(super) fn fragments(&self) -> usize {
         self.fragment_size.map_or(0, |size| self.payload.len().div_ceil(size))
@@ -124,7 +119,7 @@ impl<'p> OutgoingPacket<'p> {
 #[derive(Debug)]
 #[must_use = "a packet neither accepted nor refused is not acked, and its buffer is not used again"]
 pub struct Incoming<'d> {
-    header: FullHeader,
+    pub header: FullHeader,
     payload: Payload<'d>,
 }
 
@@ -135,14 +130,6 @@ enum Payload<'d> {
 }
 
 impl Incoming<'_> {
-    pub fn header(&self) -> FullHeader {
-        self.header
-    }
-
-    pub fn sequence(&self) -> u64 {
-        self.header.sequence
-    }
-
     /// The payload of the peer.
     pub fn payload(&self) -> &[u8] {
         match &self.payload {
@@ -155,8 +142,9 @@ impl Incoming<'_> {
 /// One end of a conversation.
 #[derive(Debug)]
 pub struct AckEndpoint<T = ()> {
-    config: AckEndpointConfig,
-    acks: Acks<T>,
+    pub(super) config: AckEndpointConfig,
+    /// The windows of packets sent and received.
+    pub acks: Acks<T>,
     pub(super) reassembly: Reassembly,
 }
 
@@ -180,7 +168,10 @@ impl AckEndpoint {
         payload: &'p [u8],
     ) -> Result<OutgoingPacket<'p>, PayloadTooLarge> {
         let packet = self.pack(self.acks.header(), payload)?;
-        self.note_sent(now, &packet.header, payload.len(), packet.fragments(), ());
+        let fragments = packet.fragments();
+        let headers = fragments * FRAGMENT_HEADER_SIZE + Header::from(packet.header).size();
+        let wire_bytes = self.on_the_wire(fragments.max(1), headers + payload.len());
+        self.note_sent(now, wire_bytes, fragments, ());
         Ok(packet)
     }
 }
@@ -192,27 +183,6 @@ impl<T: Default> AckEndpoint<T> {
         let reassembly = Reassembly::new(config.reassembly.clone())?;
         config.check()?;
         Ok(AckEndpoint { config, acks, reassembly })
-    }
-
-    /// Starts packet numbers here instead of at 0: at a number that strangers can't guess. Before anything is sent,
-    /// and below 16,384, which every peer accepts as a first one.
-    pub fn begin_at(&mut self, first: u64) {
-        self.acks.begin_at(first);
-    }
-
-    /// The windows of packets sent and received.
-    pub fn acks(&self) -> &Acks<T> {
-        &self.acks
-    }
-
-    /// The same as [`AckEndpoint::acks`], for changes.
-    pub(super) fn acks_mut(&mut self) -> &mut Acks<T> {
-        &mut self.acks
-    }
-
-    /// The number of the next packet sent.
-    pub fn next_sequence(&self) -> u64 {
-        self.acks.next_sequence()
     }
 
     /// The packet of this payload, whole or in fragments.
@@ -234,18 +204,16 @@ impl<T: Default> AckEndpoint<T> {
         Ok(OutgoingPacket { header, payload, fragment_size })
     }
 
-    /// Records that the next packet was sent, with its note; returns the note of the packet that is forgotten for it.
+    /// Records that the next packet was sent in these bytes, those of the layers below included, with its note; returns
+    /// the note of the packet that is forgotten for it.
     pub(super) fn note_sent(
         &mut self,
         now: Instant,
-        header: &FullHeader,
-        payload_bytes: usize,
+        wire_bytes: u32,
         fragments: usize,
         note: T,
     ) -> Option<T> {
         self.acks.counters.fragments_sent += fragments as u64;
-        let headers = fragments * FRAGMENT_HEADER_SIZE + self.config.header.size(header);
-        let wire_bytes = self.on_the_wire(fragments.max(1), headers + payload_bytes);
         self.acks.track_sent(now, wire_bytes, note)
     }
 
@@ -310,42 +278,6 @@ impl<T: Default> AckEndpoint<T> {
         self.recycle(incoming);
     }
 
-    /// Drops a packet that was dropped and counted elsewhere: it is not acked.
-    pub(crate) fn drop_packet(&mut self, incoming: Incoming<'_>) {
-        self.recycle(incoming);
-    }
-
-    /// Appends the packets that count as lost by now to `lost`, in sequence order, each once. Later acks of them are
-    /// only counted. Without this call only packets that leave the window are given up.
-    pub fn poll_lost(&mut self, now: Instant, lost: &mut Vec<u64>) {
-        self.acks.poll_lost(now, lost);
-    }
-
-    /// Brings packet loss and bandwidth up to date: once a tick, after [`AckEndpoint::poll_lost`].
-    pub fn update(&mut self, now: Instant) {
-        self.acks.update(now);
-    }
-
-    /// RTT, jitter, packet loss and bandwidth.
-    pub fn stats(&self) -> Stats {
-        self.acks.stats()
-    }
-
-    /// The counters of an endpoint.
-    pub fn counters(&self) -> PacketCounters {
-        self.acks.counters
-    }
-
-    /// The header that packets have.
-    pub(super) fn header_kind(&self) -> HeaderKind {
-        self.config.header
-    }
-
-    /// The newest packet sent.
-    pub(super) fn newest_sent(&self) -> u64 {
-        self.acks.next_sequence().wrapping_sub(1)
-    }
-
     fn parse<'d>(&mut self, number: u64, datagram: &'d [u8]) -> Result<Option<Incoming<'d>>, DropReason> {
         if datagram.len() > self.config.max_datagram() {
             return Err(DropReason::TooLarge);
@@ -353,7 +285,7 @@ impl<T: Default> AckEndpoint<T> {
         if Fragment::is_fragment(datagram) {
             return self.parse_fragment(number, datagram);
         }
-        let newest = (self.acks.ack(), self.newest_sent());
+        let newest = (self.acks.ack(), self.acks.newest_sent());
         let (header, payload) =
             self.config.header.read(number, datagram, newest).map_err(DropReason::Header)?;
         self.check(header, payload.len())?;
@@ -365,14 +297,14 @@ impl<T: Default> AckEndpoint<T> {
         number: u64,
         datagram: &[u8],
     ) -> Result<Option<Incoming<'static>>, DropReason> {
-        let newest = (self.acks.ack(), self.newest_sent());
+        let newest = (self.acks.ack(), self.acks.newest_sent());
         let fragment = self.config.header.read_fragment(number, datagram, &self.config.reassembly, newest);
         let fragment = fragment.map_err(DropReason::Fragment)?;
         self.acks.is_new(fragment.packet).map_err(DropReason::NotNew)?;
         let complete = self.reassembly.insert(&fragment).map_err(DropReason::Fragment)?;
         self.acks.counters.fragments_received += 1;
         // The newest packet reported to the peer is the newest seen, received whole or not.
-        self.acks.advance_received(fragment.packet);
+        self.acks.received.advance(fragment.packet);
         let Some(complete) = complete else { return Ok(None) };
         let (header, bytes) = (complete.header, complete.payload.len());
         if let Err(reason) = self.check(header, bytes) {
@@ -395,7 +327,8 @@ impl<T: Default> AckEndpoint<T> {
         u32::try_from(bytes.saturating_add(overhead)).unwrap_or(u32::MAX)
     }
 
-    fn recycle(&mut self, incoming: Incoming<'_>) {
+    /// Takes back the memory of a packet: without one of the calls above it is not acked.
+    pub(super) fn recycle(&mut self, incoming: Incoming<'_>) {
         if let Payload::Reassembled(bytes) = incoming.payload {
             self.reassembly.recycle(bytes);
         }

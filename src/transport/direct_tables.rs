@@ -8,11 +8,9 @@ use crate::time::Instant;
 /// [`Connection::handle_into`](super::Connection::handle_into). A `dyn` trait, so that reading packets isn't generic:
 /// a layer above implements it, and a call for each message costs little beside reading it.
 pub trait DirectTables {
-    /// Another number after each time that the application took the tables.
-    fn tick(&self) -> u64;
-
-    /// A datagram begins: everything until the next call belongs to it.
-    fn begin(&mut self, now: Instant);
+    /// A datagram begins: everything until the next call belongs to it. Returns another number after each time that the
+    /// application took the tables.
+    fn begin(&mut self, now: Instant) -> u64;
 
     /// Where to append the body of a message; None if it must wait in its channel. [`DirectTables::settle`] or
     /// [`DirectTables::cut`] follows.

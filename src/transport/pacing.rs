@@ -52,17 +52,13 @@ impl Default for BudgetConfig {
 /// The bytes one connection may send.
 #[derive(Clone, Debug)]
 pub(crate) struct Budget {
-    config: RateConfig,
-    pacer: Pacer,
+    pub(crate) config: RateConfig,
+    pub(crate) pacer: Pacer,
 }
 
 impl Budget {
     pub(crate) fn new(config: RateConfig) -> Self {
         Budget { config, pacer: Pacer { credit: config.burst_bytes, filled_at: None } }
-    }
-
-    pub(crate) fn config(&self) -> RateConfig {
-        self.config
     }
 
     /// Changes the numbers, from now on.
@@ -76,20 +72,6 @@ impl Budget {
         self.pacer.refill(now, self.config.bytes_per_second, self.config.burst_bytes);
     }
 
-    /// Whether another packet may go. The last one may overdraw, so that a packet larger than the burst goes at all.
-    pub(crate) fn allows(&self) -> bool {
-        self.pacer.allows()
-    }
-
-    /// Bytes that may go now; below 0 when the last packet overdrew.
-    pub(crate) fn level(&self) -> f64 {
-        self.pacer.credit
-    }
-
-    pub(crate) fn spend(&mut self, bytes: usize) {
-        self.pacer.spend(bytes as f64);
-    }
-
     /// When another packet may go.
     pub(crate) fn next(&self) -> Instant {
         self.pacer.next(self.config.bytes_per_second)
@@ -99,7 +81,8 @@ impl Budget {
 /// Spreads a congestion controller's allowance over time.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pacer {
-    credit: f64,
+    /// Bytes that may go now; below 0 when the last packet overdrew.
+    pub(crate) credit: f64,
     filled_at: Option<Instant>,
 }
 
@@ -118,7 +101,7 @@ impl Pacer {
         self.credit = bytes;
     }
 
-    /// Whether another packet may go. The last one may overdraw.
+    /// Whether another packet may go. The last one may overdraw, so that a packet larger than the burst goes at all.
     pub(crate) fn allows(&self) -> bool {
         self.credit > 0.0
     }
@@ -159,8 +142,8 @@ mod tests {
         let mut sent = 0;
         for tick in 0..=600 {
             budget.refill(Instant::from_millis(tick * 16));
-            while budget.allows() {
-                budget.spend(100);
+            while budget.pacer.allows() {
+                budget.pacer.spend(100.0);
                 sent += 100;
             }
         }

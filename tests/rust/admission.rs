@@ -216,7 +216,7 @@ impl World {
         let mut out = Datagrams::new();
         self.server.transmit_between(self.now, &mut out);
         self.deliver(&out);
-        self.players.retain(|player| player.client.dialled(DIALLED).unwrap().end().is_none());
+        self.players.retain(|player| player.client.dialled(DIALLED).unwrap().end.is_none());
         let opened = self.opened.0.lock().unwrap();
         assert!(opened.iter().all(|id| self.admitted.contains(id)), "a stranger's chunk has a place");
     }
@@ -280,9 +280,9 @@ impl World {
                 assert!(self.known.insert(*client, known).is_none());
             }
         }
-        for record in inbox.records() {
-            let known = self.known.get_mut(&record.peer).expect("heard between its events");
-            known.messages.push(u32::from_le_bytes(inbox.body(record)[..4].try_into().unwrap()));
+        for record in &inbox.game.records {
+            let known = self.known.get_mut(&record.head.peer).expect("heard between its events");
+            known.messages.push(u32::from_le_bytes(inbox.game.body(record)[..4].try_into().unwrap()));
         }
         for (client, event) in chunks {
             let known = self.known.get_mut(client).expect("heard between its events");

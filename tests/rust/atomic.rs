@@ -96,5 +96,5 @@ fn a_servers_tables_have_no_row_of_a_packet_that_breaks_a_window() {
     let (tables, _) = inbox.take_tables();
     let body = |row: &[u8]| row[tickwire::endpoint::HEAD_BYTES];
     let values: Vec<u8> = tables[0].rows().chunks(tables[0].stride()).map(body).collect();
-    assert_eq!((values, inbox.records().len()), (vec![50; 4], 0));
+    assert_eq!((values, inbox.game.records.len()), (vec![50; 4], 0));
 }

@@ -447,7 +447,7 @@ impl Line {
 
     /// Bytes of slices sent again, and bytes of slices that the link lost.
     pub(crate) fn resent_and_lost(&self) -> (f64, f64) {
-        let resent: u64 = self.flows.iter().map(|flow| flow.ends[0].chunks().counters().slices_resent).sum();
+        let resent: u64 = self.flows.iter().map(|flow| flow.ends[0].chunks().counters.slices_resent).sum();
         let counters = self.links[0].counters();
         let on_the_way = counters.lost + counters.lost_in_bursts + counters.lost_in_outages;
         let lost = on_the_way + counters.queue_dropped;

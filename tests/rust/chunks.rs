@@ -101,8 +101,8 @@ fn run(
         "not done after {most_ticks} ticks: {progress:?} {incoming:?} {:?} {:?} {:?} {:?}",
         seen[0].sent,
         seen[0].not_sent,
-        pair.ends[0].chunks().counters(),
-        pair.ends[1].chunks().counters()
+        pair.ends[0].chunks().counters,
+        pair.ends[1].chunks().counters
     );
 }
 
@@ -168,7 +168,7 @@ fn an_offer_may_be_answered_late_or_refused() {
     assert_eq!(seen[1].offered.len(), 2);
     let progress = pair.ends[1].chunks().incoming(pair.now).next().unwrap().1;
     assert_eq!(progress.bytes, 0, "nothing is kept before it is accepted");
-    let sent = pair.ends[0].chunks().counters().bytes_sent;
+    let sent = pair.ends[0].chunks().counters.bytes_sent;
     assert!(sent < 300_000, "{sent}: nor is everything sent");
     assert!(pair.ends[1].chunks_mut().reject(seen[1].offered[1].id, Rejection::TooLarge));
     assert!(!pair.ends[1].chunks_mut().reject(seen[1].offered[1].id, Rejection::TooLarge));
@@ -244,7 +244,7 @@ fn what_is_there_is_not_sent_again_after_a_reconnect() {
         }
     }
     assert!(seen[1].received[0].1 == whole);
-    let sent = pair.ends[0].chunks().counters().bytes_sent;
+    let sent = pair.ends[0].chunks().counters.bytes_sent;
     assert!(sent < 1_400_000, "{sent}");
 }
 
@@ -417,7 +417,7 @@ fn paused_at_half(by: usize, conditions: Conditions) -> (u64, u64) {
     assert!(pause(&mut pair, true));
     // Slices in flight arrive, and are kept.
     (0..120).for_each(|_| pair.tick());
-    let before = pair.ends[0].chunks().counters();
+    let before = pair.ends[0].chunks().counters;
     let had = pair.ends[1].chunks().incoming(pair.now).next().unwrap().1.bytes;
     let progress = pair.ends[0].chunks().progress(pair.now, chunk).unwrap();
     assert_eq!((progress.paused, progress.paused_by_peer), (by == 0, by == 1));
@@ -428,7 +428,7 @@ fn paused_at_half(by: usize, conditions: Conditions) -> (u64, u64) {
         pair.tick();
         while pair.ends[1].poll_received(RELIABLE).is_some() {}
     }
-    let still = pair.ends[0].chunks().counters();
+    let still = pair.ends[0].chunks().counters;
     assert_eq!(still.bytes_sent, before.bytes_sent, "nothing goes");
     assert!(pair.sent_bytes[0] - datagrams < 1200 * 120, "and messages and acks do");
     assert_eq!(
@@ -439,7 +439,7 @@ fn paused_at_half(by: usize, conditions: Conditions) -> (u64, u64) {
     assert!(pause(&mut pair, false));
     run(&mut pair, &mut seen, 5000, all_sent(1));
     assert!(seen[1].received[0].1 == content);
-    (pair.ends[0].chunks().counters().bytes_sent - before.bytes_sent, 4_000_000 - had)
+    (pair.ends[0].chunks().counters.bytes_sent - before.bytes_sent, 4_000_000 - had)
 }
 
 #[test]
@@ -497,12 +497,12 @@ fn pausing_at_every_tick_on_a_bad_network_ends_as_it_was_left() {
             pair.tick();
             seen.iter_mut().enumerate().for_each(|(end, seen)| seen.look(&mut pair, end, true));
             if turn == 300 {
-                all = pair.ends[0].chunks().counters().bytes_sent;
+                all = pair.ends[0].chunks().counters.bytes_sent;
             }
         }
         if paused && seen[0].sent.is_empty() {
             assert!(pair.ends[0].chunks().progress(pair.now, number).unwrap().paused_by_peer, "seed {seed}");
-            assert_eq!(pair.ends[0].chunks().counters().bytes_sent, all, "seed {seed}");
+            assert_eq!(pair.ends[0].chunks().counters.bytes_sent, all, "seed {seed}");
             assert!(pair.ends[1].chunks_mut().pause_incoming(0, false));
         }
         run(&mut pair, &mut seen, 5000, all_sent(1));
@@ -542,7 +542,7 @@ fn a_paused_chunk_is_gone_on_with_in_another_connection() {
     );
     pair.ends[0].chunks_mut().pause(number, false);
     run(&mut pair, &mut seen, 900, all_sent(1));
-    assert_eq!(pair.ends[0].chunks().counters().bytes_sent, missing);
+    assert_eq!(pair.ends[0].chunks().counters.bytes_sent, missing);
 }
 
 #[test]
@@ -572,10 +572,10 @@ fn what_is_here_already_is_not_sent_and_what_only_seems_so_is() {
         }
         assert_eq!(seen[0].sent, [0]);
         assert!(seen[1].received[0].1 == content);
-        let sent = pair.ends[0].chunks().counters().bytes_sent;
+        let sent = pair.ends[0].chunks().counters.bytes_sent;
         println!("verified {verified}, good {good}: {sent} bytes");
         assert!(if good { sent < 140_000 } else { (3_000_000..3_140_000).contains(&sent) }, "{sent}");
-        assert_eq!(pair.ends[1].chunks().counters().chunks_reused, u64::from(good));
+        assert_eq!(pair.ends[1].chunks().counters.chunks_reused, u64::from(good));
     }
 }
 

@@ -192,7 +192,7 @@ impl World {
         });
         assert_eq!(
             told,
-            client.dialled(DIALLED).unwrap().end().map(|end| end.reason),
+            client.dialled(DIALLED).unwrap().end.as_ref().map(|end| end.reason),
             "the event and the state agree"
         );
         told
@@ -201,7 +201,7 @@ impl World {
     pub(crate) fn server_messages(&mut self) -> usize {
         let mut inbox = Inbox::new();
         self.server.take_messages(&mut inbox);
-        inbox.records().len()
+        inbox.game.records.len()
     }
 }
 
@@ -213,7 +213,7 @@ fn lan() -> Conditions {
 fn connects_in_two_round_trips_and_not_a_timer_more() {
     let mut world = World::new(4, Conditions::perfect().latency(ms(50), ms(0)));
     let client = world.add_client();
-    while world.client(client).dialled(DIALLED).unwrap().netcode().state() != ClientState::Connected {
+    while world.client(client).dialled(DIALLED).unwrap().netcode.state() != ClientState::Connected {
         world.tick();
     }
     // Request, challenge, response, keep-alive: four times 50 ms, each rounded up to a tick.
@@ -241,13 +241,13 @@ fn messages_flow_both_ways_with_hundreds_of_clients() {
     world.ticks(120);
     let mut inbox = Inbox::new();
     world.server.take_messages(&mut inbox);
-    let reliable = inbox.records().iter().filter(|record| record.channel == RELIABLE as u8).count();
+    let reliable = inbox.game.records.iter().filter(|record| record.head.channel == RELIABLE as u8).count();
     assert_eq!(reliable, 256 * 50);
-    assert!(inbox.records().len() > 256 * 90, "most unreliable ones arrive too");
+    assert!(inbox.game.records.len() > 256 * 90, "most unreliable ones arrive too");
     for index in 0..256 {
         let mut inbox = Inbox::new();
         world.client(index).take_messages(&mut inbox);
-        assert_eq!(inbox.records().len(), 50);
+        assert_eq!(inbox.game.records.len(), 50);
     }
 }
 
@@ -628,10 +628,10 @@ fn endpoints_that_are_called_only_when_they_say_so_stay_connected() {
     assert!(world.server.has_news());
     // Messages come when the events were taken.
     world.server.take_messages(&mut inbox);
-    assert!(inbox.records().is_empty());
+    assert!(inbox.game.records.is_empty());
     assert_eq!(core::iter::from_fn(|| world.server.poll_event()).count(), 20);
     world.server.take_messages(&mut inbox);
-    assert_eq!(inbox.records().len(), 20, "sent though nobody ever flushed");
+    assert_eq!(inbox.game.records.len(), 20, "sent though nobody ever flushed");
     // Two calls for each client and keep-alive, and those of the beginning.
     assert!(calls < 2 * 20 * 300 + 2_000, "{calls} calls");
 }

@@ -325,7 +325,7 @@ fn an_endpoints_feature_is_asked_about_each_peer() {
     }
     let mut inbox = Inbox::new();
     client.take_messages(&mut inbox);
-    assert_eq!(numbers(inbox.body(&inbox.records()[0])), [7]);
+    assert_eq!(numbers(inbox.game.body(&inbox.game.records[0])), [7]);
     client.transmit(now, &mut answers);
     for (_, datagram) in answers.iter_mut() {
         server.handle_datagram(now, world::START, world::client_address(), datagram, &mut out);

@@ -274,8 +274,8 @@ fn no_datagram_breaks_an_ack_endpoint() {
                     Ok(None) | Err(_) => {}
                 }
             }
-            ours.poll_lost(now, &mut lost);
-            ours.update(now);
+            ours.acks.poll_lost(now, &mut lost);
+            ours.acks.update(now);
         }
         let in_time = acked.iter().filter(|acked| !acked.late).count();
         assert!(in_time + lost.len() <= sent, "each packet has one fate");

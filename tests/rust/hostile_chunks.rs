@@ -160,7 +160,7 @@ fn slices_that_fit_no_chunk_are_dropped_and_counted() {
     target.say(&[Item::Slice { id: 0, index: 0, bytes: &content[..600] }]);
     target.tick(true);
     target.tick(true);
-    let counters = target.connection.chunks().counters();
+    let counters = target.connection.chunks().counters;
     assert_eq!((counters.slices_unexpected, counters.slices_invalid), (2, 3));
     assert_eq!((counters.slice_duplicates, counters.slices_received), (1, 2));
     assert!(matches!(&target.events[..], [ChunkEvent::Received { .. }]), "{:?}", target.events);
@@ -171,7 +171,7 @@ fn numbers_far_ahead_and_sizes_above_the_limit_take_no_memory() {
     let mut target = Target::new();
     let offer = |id, size| Item::Offer { id, size, slice_bytes: 512, hash: [0; 32] };
     target.say(&[offer(4, 10), offer(30_000, 10), offer(65_531, 10)]);
-    assert_eq!(target.connection.chunks().counters().offers_invalid, 3);
+    assert_eq!(target.connection.chunks().counters.offers_invalid, 3);
     assert_eq!(target.connection.chunks().incoming(target.now).count(), 0);
     target.say(&[offer(0, (1 << 40) - 1), offer(1, LIMIT)]);
     target.tick(true);
@@ -222,7 +222,7 @@ fn answers_for_what_was_not_offered_change_nothing() {
         target.say(&[Item::Answer { id: 0, verdict: 0, runs }]);
     }
     target.say(&[Item::Answer { id: 7, verdict: 7, runs: &[] }]);
-    assert_eq!(target.connection.chunks().counters().answers_invalid, 6);
+    assert_eq!(target.connection.chunks().counters.answers_invalid, 6);
     assert!(target.connection.chunks().progress(target.now, 0).is_some());
     target.say(&[Item::Answer { id: 0, verdict: 0, runs: &[(0, 43)] }]);
     target.say(&[Item::Answer { id: 0, verdict: 7, runs: &[] }]);
@@ -267,16 +267,16 @@ fn a_peer_that_pauses_costs_nothing_and_one_that_never_stops_pausing_no_more() {
     target.tick(true);
     target.say(&[Item::Answer { id: 0, verdict: 6, runs: &[] }]);
     (0..100).for_each(|_| _ = target.tick(true));
-    let before = target.connection.chunks().counters();
+    let before = target.connection.chunks().counters;
     let sent: usize = (0..60 * 60).map(|_| target.tick(true)).sum();
-    assert_eq!(target.connection.chunks().counters(), before);
+    assert_eq!(target.connection.chunks().counters, before);
     assert!(sent < 60 * 1000, "{sent} bytes in a minute: keep-alives");
     for turn in 0..4000 {
         target.say(&[6, 0, 6, 0].map(|verdict| Item::Answer { id: 0, verdict, runs: &[] }));
         target.say(&[Item::Answer { id: 0, verdict: [6, 0][turn % 2], runs: &[(0, 400)] }]);
         target.tick(true);
     }
-    let counters = target.connection.chunks().counters();
+    let counters = target.connection.chunks().counters;
     assert_eq!(counters.answers_invalid, 4000, "runs of slices that it doesn't have");
     assert!(counters.bytes_sent < 1_200_000, "{counters:?}");
     assert!(target.events.is_empty(), "it is not complete before the peer says so");

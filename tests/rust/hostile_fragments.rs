@@ -73,12 +73,9 @@ struct Rows {
 }
 
 impl DirectTables for Rows {
-    fn tick(&self) -> u64 {
-        1
-    }
-
-    fn begin(&mut self, _: Instant) {
+    fn begin(&mut self, _: Instant) -> u64 {
         self.before = self.rows.len();
+        1
     }
 
     fn place(&mut self, _: u64, _: u8, _: u16) -> Option<&mut Vec<u8>> {

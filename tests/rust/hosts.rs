@@ -115,7 +115,7 @@ impl World {
         let mut inbox = Inbox::new();
         self.hosts[place].take_messages(&mut inbox);
         let number = |body: &[u8]| u32::from_le_bytes(body[..4].try_into().unwrap());
-        inbox.records().iter().map(|record| (record.peer, number(inbox.body(record)))).collect()
+        inbox.game.records.iter().map(|record| (record.head.peer, number(inbox.game.body(record)))).collect()
     }
 
     fn reasons(&self, place: usize) -> Vec<(PeerHandle, DisconnectReason)> {

@@ -38,8 +38,8 @@ fn connected_with(conditions: Conditions, seed: u64, protocol: Arc<Protocol>) ->
 
 /// The numbers in an inbox: rows of one column.
 fn numbers(inbox: &Inbox) -> Vec<u32> {
-    let row = |record| u32::from_le_bytes(inbox.body(record)[..4].try_into().unwrap());
-    inbox.records().iter().map(row).collect()
+    let row = |record| u32::from_le_bytes(inbox.game.body(record)[..4].try_into().unwrap());
+    inbox.game.records.iter().map(row).collect()
 }
 
 /// What the client said, as the server's application gets it.
@@ -239,8 +239,8 @@ fn a_server_that_closes_gives_its_last_words_to_everybody_and_lets_nobody_in() {
         world.tick();
         for (index, heard) in heard.iter_mut().enumerate() {
             world.client(index).take_messages(&mut inbox);
-            *heard += inbox.records().len();
-            inbox.clear();
+            *heard += inbox.game.records.len();
+            inbox.game.clear();
         }
     }
     assert!(world.network.now() - now < ms(3_000));

@@ -66,7 +66,7 @@ impl Run {
             self.receive(0);
             self.receive(1);
             let mut lost = Vec::new();
-            self.ends[0].poll_lost(self.now, &mut lost);
+            self.ends[0].acks.poll_lost(self.now, &mut lost);
             for sequence in lost {
                 let packet = &mut self.packets[sequence as usize];
                 packet.lost_after = Some(self.now - packet.sent_at);
@@ -89,8 +89,8 @@ impl Run {
         while let Some(datagram) = self.links[1 - end].poll(self.now) {
             let Ok(Some(incoming)) = self.ends[end].open(&datagram) else { continue };
             if end == 1 {
-                self.packets[incoming.sequence() as usize].accepted = true;
-                self.accepted.push_back(incoming.sequence());
+                self.packets[incoming.header.sequence as usize].accepted = true;
+                self.accepted.push_back(incoming.header.sequence);
             }
             self.ends[end].accept(self.now, incoming, RttSampling::EveryAck, &mut acked);
         }
@@ -144,12 +144,12 @@ fn by_round_trips_nothing_is_told_too_soon_on_a_slow_link_with_jitter() {
     let conditions = Conditions::perfect().latency(ms(200), ms(60));
     let mut run = Run::new([rtt_multiple(), endpoint(AcksConfig::default())], conditions);
     run.seconds(60);
-    assert_eq!(run.ends[0].counters().lost, 0, "nothing was lost");
+    assert_eq!(run.ends[0].acks.counters.lost, 0, "nothing was lost");
     assert!(run.packets.iter().take(3000).all(|packet| packet.acked && packet.lost_after.is_none()));
 
     let mut run = Run::new([rtt_multiple(), endpoint(AcksConfig::default())], conditions.loss(0.1));
     run.seconds(60);
-    let lost = run.ends[0].counters().lost;
+    let lost = run.ends[0].acks.counters.lost;
     assert!((250..450).contains(&lost), "a tenth of 3,530: {lost}");
     assert!(run.misfires() == 0, "{} of {lost} did arrive", run.misfires());
     let slowest = run.slowest_report(ms(5000));
@@ -161,16 +161,16 @@ fn by_round_trips_the_bound_follows_the_link() {
     let fast = Conditions::perfect().latency(ms(10), ms(0)).loss(0.1);
     let mut run = Run::new([rtt_multiple(), endpoint(AcksConfig::default())], fast);
     run.seconds(10);
-    let before = run.ends[0].acks().time_to_loss();
+    let before = run.ends[0].acks.time_to_loss();
     let slow = Conditions::perfect().latency(ms(200), ms(0)).loss(0.1);
     run.links.iter_mut().for_each(|link| link.set_conditions(slow).unwrap());
     run.seconds(10);
-    let after = run.ends[0].acks().time_to_loss();
+    let after = run.ends[0].acks.time_to_loss();
     assert!(before < ms(80) && after > ms(780), "{before:?}, then {after:?}");
     let misfires = run.misfires();
     run.seconds(20);
     assert_eq!(run.misfires(), misfires, "late acks taught it the new round trip");
-    assert!(run.ends[0].counters().late_acks > 0);
+    assert!(run.ends[0].acks.counters.late_acks > 0);
 }
 
 #[test]
@@ -180,7 +180,7 @@ fn in_order_only_drops_what_was_overtaken_and_never_acks_it() {
     let mut run = Run::new([endpoint(AcksConfig::default()), endpoint(in_order)], conditions);
     run.seconds(30);
     assert!(run.accepted.iter().is_sorted(), "each newer than all before");
-    let counters = run.ends[1].counters();
+    let counters = run.ends[1].acks.counters;
     assert!(counters.out_of_order > 300, "{counters:?}");
     assert_eq!(counters.received as usize, run.accepted.len());
     assert!(run.packets.iter().all(|packet| packet.accepted || !packet.acked));

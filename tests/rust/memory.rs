@@ -161,7 +161,8 @@ fn a_connection_holds_as_much_as_its_docs_say() {
     println!("bytes and blocks: fresh {fresh:?}, idle {idle:?}, busy {busy:?}");
     assert!(fresh.0 <= 4 * 1024 && fresh.1 <= 4, "{fresh:?}");
     assert!(idle.0 <= 5632 && idle.1 <= 4, "{idle:?}");
-    assert!(busy.0 <= 13 * 1024 + 272 && busy.1 <= 12, "{busy:?}");
+    // One block is of the packets whose notifications wait.
+    assert!(busy.0 <= 13 * 1024 + 272 && busy.1 <= 13, "{busy:?}");
 }
 
 /// The bytes and blocks that a server holds, with so many clients over a line that loses this share of packets.

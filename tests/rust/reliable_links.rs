@@ -44,7 +44,7 @@ impl Peer {
         let (mut acked, mut lost) = (Vec::new(), Vec::new());
         while let Some(datagram) = from.out.poll(now) {
             if let Ok(Some(incoming)) = self.endpoint.open(&datagram) {
-                let number = incoming.sequence() as usize;
+                let number = incoming.header.sequence as usize;
                 let intact =
                     incoming.payload().iter().enumerate().all(|(i, byte)| *byte == (i + number) as u8);
                 assert!(intact, "packet {number} is damaged");
@@ -52,13 +52,13 @@ impl Peer {
                 self.endpoint.accept(now, incoming, RttSampling::EveryAck, &mut acked);
             }
         }
-        self.endpoint.poll_lost(now, &mut lost);
+        self.endpoint.acks.poll_lost(now, &mut lost);
         assert!(lost.is_sorted());
         // A late ack only corrects what was reported as lost.
         let on_time = acked.iter().filter(|acked| !acked.late);
         on_time.for_each(|acked| self.records[acked.sequence as usize].acks += 1);
         lost.iter().for_each(|sequence| self.records[*sequence as usize].losses += 1);
-        self.endpoint.update(now);
+        self.endpoint.acks.update(now);
     }
 }
 
@@ -90,7 +90,7 @@ fn every_packet_arrives_at_most_once_and_is_acked_or_lost_exactly_once() {
             assert_eq!(record.acks + record.losses, 1, "packet {number}");
             assert!(record.acks <= record.arrivals, "packet {number} was acked and never arrived");
         }
-        let counters = peer.endpoint.counters();
+        let counters = peer.endpoint.acks.counters;
         assert!(counters.acked > 4500 && counters.lost > 200, "{counters:?}");
     }
 }
@@ -100,7 +100,7 @@ fn estimates_tell_the_conditions_of_the_link() {
     let conditions =
         Conditions::perfect().latency(Duration::from_millis(50), Duration::from_millis(10)).loss(0.1);
     let [a, _] = converse(conditions, 4, 1500);
-    let stats = a.endpoint.stats();
+    let stats = a.endpoint.acks.stats();
     // Both ways 100 ms, and each end looks at its mail once a tick of 17 ms.
     assert!((100.0..135.0).contains(&stats.rtt), "{stats:?}");
     assert!(stats.rtt_min >= 80.0 && stats.jitter_stddev > 2.0, "{stats:?}");

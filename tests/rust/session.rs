@@ -128,7 +128,7 @@ fn whoever_comes_talks_and_leaves_between_two_ticks_is_told_of_in_three() {
                 event => (event.peer(), "came"),
             });
             let mut held: Vec<_> = events.collect();
-            held.extend(tick.inbox.records().iter().map(|record| (record.peer, "said")));
+            held.extend(tick.inbox.game.records.iter().map(|record| (record.head.peer, "said")));
             assert!(
                 (0..held.len()).all(|one| (0..one).all(|other| held[one].0 != held[other].0)),
                 "of one peer in one tick: {held:?}"
@@ -166,12 +166,12 @@ fn a_tick_is_taken_whole() {
     let (hello, at_client, goodbye) =
         (taken(&mut world.client), taken(&mut world.client), taken(&mut world.client));
     assert!(at_server.unread.is_empty());
-    assert!(matches!(first.events[..], [Event::Accepted { .. }]) && first.inbox.records().is_empty());
+    assert!(matches!(first.events[..], [Event::Accepted { .. }]) && first.inbox.game.records.is_empty());
     assert!(first.chunks.is_empty());
     assert!(at_server.events.is_empty());
-    assert_eq!(at_server.inbox.records().len(), 1);
+    assert_eq!(at_server.inbox.game.records.len(), 1);
     assert!(matches!(at_server.chunks[..], [(_, ChunkEvent::Received { .. })]), "{:?}", at_server.chunks);
-    assert!(matches!(last.events[..], [Event::Disconnected { .. }]) && last.inbox.records().is_empty());
+    assert!(matches!(last.events[..], [Event::Disconnected { .. }]) && last.inbox.game.records.is_empty());
     assert!(matches!(last.final_stats[..], [(_, ref stats)] if stats.counters.received > 0));
     assert!(matches!(hello.events[..], [Event::Dialled { .. }]));
     assert!(at_client.events.is_empty());
@@ -210,7 +210,7 @@ fn what_lingers_is_ticked_without_its_application_and_over_in_time() {
         assert_eq!(world.now < now + ms(1_000), answers, "by its own, or as its time was up");
         let _ = taken(&mut world.server);
         let tick = taken(&mut world.server);
-        assert_eq!(tick.inbox.records().len(), usize::from(answers));
+        assert_eq!(tick.inbox.game.records.len(), usize::from(answers));
     }
 }
 
@@ -251,7 +251,7 @@ fn messages_that_a_channel_refuses_leave_a_room_as_it_was() {
     }
     world.ticks(5);
     taken(&mut world.client);
-    assert_eq!(taken(&mut world.client).inbox.records().len(), 0, "the first of them wasn't sent either");
+    assert_eq!(taken(&mut world.client).inbox.game.records.len(), 0, "the first of them wasn't sent either");
     assert_eq!(everybody.forget(2, None), 0, "nothing was kept");
 }
 
@@ -279,7 +279,7 @@ fn a_newcomer_gets_what_its_rooms_retain_and_leaves_them_with_its_last_event() {
     assert!(matches!(refused, Err(RoomError::Send(SendError::Refused(_)))), "{refused:?}");
     world.ticks(2);
     taken(&mut world.client);
-    assert_eq!(taken(&mut world.client).inbox.records().len(), 2, "each value once");
+    assert_eq!(taken(&mut world.client).inbox.game.records.len(), 2, "each value once");
     world.client.change().close(world.now, &mut world.out);
     world.deliver(true);
     assert_eq!([everybody.members(), room.members()], [[peer], [peer]]);

@@ -95,8 +95,8 @@ trait End {
 
 impl End for AckEndpoint {
     fn send(&mut self, now: Instant) -> Vec<(u64, Vec<u8>)> {
-        self.poll_lost(now, &mut Vec::new());
-        self.update(now);
+        self.acks.poll_lost(now, &mut Vec::new());
+        self.acks.update(now);
         let written = |piece: tickwire::transport::ack_endpoint::Piece<'_>| {
             let mut datagram = Vec::new();
             piece.write(&mut datagram);
@@ -112,16 +112,16 @@ impl End for AckEndpoint {
     }
 
     fn stats(&self) -> PacketStats {
-        AckEndpoint::stats(self)
+        self.acks.stats()
     }
 }
 
 impl End for (AckEndpoint, StandardEstimate) {
     fn send(&mut self, now: Instant) -> Vec<(u64, Vec<u8>)> {
         let (endpoint, estimate) = self;
-        let sequence = endpoint.next_sequence();
+        let sequence = endpoint.acks.next_sequence();
         let datagrams = End::send(endpoint, now);
-        estimate.update(endpoint.acks());
+        estimate.update(&endpoint.acks);
         estimate.note_sent(now, sequence, BYTES);
         datagrams
     }

@@ -165,9 +165,9 @@ impl World {
             while let Some(mut datagram) = uncounted(&mut others, || down.receive(now)) {
                 client.handle_datagram(now, UnixSeconds(0), server_address(), &mut datagram, &mut self.out);
             }
-            inbox.clear();
+            inbox.game.clear();
             client.take_messages(inbox);
-            self.received += inbox.records().len();
+            self.received += inbox.game.records.len();
             while client.poll_event().is_some() {}
             if client.is_connected(DIALLED) {
                 for (channel, key, message) in messages {
@@ -187,9 +187,9 @@ impl World {
                 self.server.handle_datagram(now, unix, player.address, &mut datagram, &mut self.out);
             }
         }
-        self.inbox.clear();
+        self.inbox.game.clear();
         self.server.take_messages(&mut self.inbox);
-        self.received += self.inbox.records().len();
+        self.received += self.inbox.game.records.len();
         while self.server.poll_event().is_some() {}
         for slot in 0..CLIENTS as u32 {
             let client = PeerHandle { slot, generation: 0 };

@@ -144,11 +144,11 @@ fn client(id: u32, server: SocketAddr, capture: &Capture) -> Game {
 
 fn numbers(protocol: &Protocol, inbox: &Inbox) -> Vec<(PeerHandle, u32)> {
     let Body::Declared(schema) = &protocol.messages()[0].body else { panic!("it is declared") };
-    let number = |record| match schema.fields()[0].load(inbox.body(record)) {
+    let number = |record| match schema.fields()[0].load(inbox.game.body(record)) {
         Value::Uint(number) => number as u32,
         other => panic!("{other:?}"),
     };
-    inbox.records().iter().map(|record| (record.peer, number(record))).collect()
+    inbox.game.records.iter().map(|record| (record.head.peer, number(record))).collect()
 }
 
 /// Answers each message until it is told to end; how many there were.
@@ -156,7 +156,7 @@ fn echo(game: &Game, done: &AtomicBool) -> u32 {
     let (protocol, mut inbox, mut answered) = (protocol(), Inbox::new(), 0);
     while !done.load(Ordering::Relaxed) {
         game.wait();
-        inbox.clear();
+        inbox.game.clear();
         game.with(|core, now, out| {
             while core.poll_event().is_some() {}
             core.take_messages(&mut inbox);
@@ -179,7 +179,7 @@ fn play(game: &Game, answers: u32) {
     let (protocol, mut inbox) = (protocol(), Inbox::new());
     let (mut sent, mut came) = (0, Vec::new());
     while came.len() < answers as usize {
-        inbox.clear();
+        inbox.game.clear();
         game.with(|core, now, out| {
             while core.poll_event().is_some() {}
             core.take_messages(&mut inbox);

@@ -138,11 +138,11 @@ impl Client for TickwireClient {
                 endpoint.handle_datagram(now, unix, from, datagram, out);
             })
             .expect("a socket on this machine goes on");
-        inbox.clear();
+        inbox.game.clear();
         while endpoint.poll_event().is_some() {}
         endpoint.take_messages(inbox);
-        let whole = |record: &&_| inbox.body(record).len() >= ANSWER_BYTES;
-        counts.received += inbox.records().iter().filter(whole).count() as u64;
+        let whole = |record: &&_| inbox.game.body(record).len() >= ANSWER_BYTES;
+        counts.received += inbox.game.records.iter().filter(whole).count() as u64;
         if endpoint.is_connected(*server) {
             let sent =
                 endpoint.send(driver.now(), *server, UNRELIABLE, request.clone(), SendOptions::default());

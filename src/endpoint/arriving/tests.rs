@@ -68,9 +68,10 @@ fn told(inbox: &mut Inbox) -> Vec<(usize, u8, Vec<u8>)> {
             all.push((number, row[28], body));
         }
     }
-    let records = inbox.records().iter().map(|record| (9, record.channel, inbox.body(record).to_vec()));
+    let records =
+        inbox.game.records.iter().map(|record| (9, record.head.channel, inbox.game.body(record).to_vec()));
     all.extend(records);
-    inbox.clear();
+    inbox.game.clear();
     all.sort_by_key(|(table, channel, _)| (*table, *channel));
     all
 }
@@ -145,7 +146,7 @@ fn what_is_placed_and_what_waits_is_the_same_and_refused_packets_leave_nothing()
 }
 
 /// One message of each type from each of two peers, alternating.
-fn arrived(protocol: &Protocol, inbox: &mut Inbox) -> Arriving {
+fn arrived(protocol: &Arc<Protocol>, inbox: &mut Inbox) -> Arriving {
     let mut arriving = Arriving::new();
     arriving.take_into(inbox, protocol);
     for n in 0..6u8 {
@@ -168,7 +169,7 @@ fn an_inbox_of_another_kind_gets_the_same_messages() {
         let mut expected = Inbox::clone(&second);
         arrived(&protocol, &mut first).take_into(&mut second, &protocol);
         arrived(&protocol, &mut expected).take_into(&mut expected, &protocol);
-        assert_eq!(second.records(), expected.records());
+        assert_eq!(second.game.records, expected.game.records);
         assert_eq!(told(&mut second), told(&mut expected));
     }
 }
@@ -198,13 +199,14 @@ fn messages_are_sorted_by_peer_and_channel_and_stay_in_order_within() {
             let channel = rng.below(3) as u8;
             let head =
                 Head { peer, received_at: Instant::ZERO, key: 0, packet_sequence: n, missed: 0, channel };
-            inbox.route_one((head, 0, &[]));
+            inbox.push(&head, 0, &[], None);
             expected.push((peer, channel, n));
         }
         let first = rng.below(5) as usize;
         inbox.sort(first);
         expected.get_mut(first..).unwrap_or_default().sort_by_key(|it| (it.0, it.1));
-        let sorted = inbox.records().iter().map(|it| (it.peer, it.channel, it.packet_sequence));
+        let sorted =
+            inbox.game.records.iter().map(|it| (it.head.peer, it.head.channel, it.head.packet_sequence));
         assert!(sorted.eq(expected), "seed {seed}");
     }
 }

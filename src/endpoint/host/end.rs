@@ -76,7 +76,7 @@ impl Host {
         if self.peers.live_mut(peer).is_some() {
             self.end(now, peer, &End::Violation(Violation::Message(why.into())), out);
         }
-        self.leftovers.drop_peer(peer);
+        self.leftovers.game.records.retain(|record| record.head.peer != peer);
         self.arriving.drop_peer(peer);
         self.unfinished.retain(|(over, _)| *over != peer);
     }
@@ -132,7 +132,7 @@ impl Host {
     /// Gives up everything that is being dialled.
     fn hang_up(&mut self, now: Instant, out: &mut Datagrams) {
         let detail = self.closing.as_ref().and_then(|goodbye| goodbye.detail.clone());
-        let pending = self.links.dials().filter(|dial| dial.is_pending()).map(|dial| dial.peer);
+        let pending = self.links.dials.iter().filter(|dial| dial.is_pending()).map(|dial| dial.peer);
         for peer in pending.collect::<Vec<_>>() {
             self.links.disconnect(now, peer, None, None, out);
             let detail = detail.as_ref().map(|detail| detail.as_str().into());
@@ -199,7 +199,7 @@ impl Host {
         self.unannounced.remove(&handle);
         self.announced_late.remove(&handle);
         self.left_undecided.retain(|peer| peer.handle != handle);
-        self.leftovers.drop_peer(handle);
+        self.leftovers.game.records.retain(|record| record.head.peer != handle);
         self.arriving.drop_peer(handle);
         self.unfinished.retain(|(over, _)| *over != handle);
         self.notifications.retain(|(over, _)| *over != handle);
@@ -244,7 +244,7 @@ impl Host {
             let stats = PeerStats::of(&peer.connection, &self.protocol);
             self.final_stats.insert(handle, FinalStats { id: peer.id, stats });
             self.ended = self.ended + peer.connection.counters();
-            self.ended_chunks = self.ended_chunks + peer.connection.chunks().counters();
+            self.ended_chunks = self.ended_chunks + peer.connection.chunks().counters;
             if peer.is_admitted() {
                 self.keep_what_is_left(peer);
             } else {

@@ -247,6 +247,6 @@ impl Host {
     }
 
     pub fn dials(&self) -> impl Iterator<Item = &Dial> + Clone {
-        self.links.dials()
+        self.links.dials.iter()
     }
 }

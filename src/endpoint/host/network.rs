@@ -62,7 +62,7 @@ impl Host {
             // Now, because the next datagram may carry a slice of a chunk that this one offers.
             self.incoming.poll(peer.handle, peer.id, &mut peer.connection, &mut peer.quota);
         }
-        self.peers.set_news(handle, news);
+        self.peers.schedule.set_news(handle.slot as usize, news);
     }
 
     /// The system reports that nothing listens at an address.
@@ -100,10 +100,11 @@ impl Host {
     /// When [`Host::transmit_between`] has something to do, unless a datagram arrives earlier; [`Instant::ZERO`] if
     /// that must be recomputed because something was sent or received.
     pub fn next_deadline(&self) -> Instant {
-        if self.closing.is_some() && self.links.dials().any(|dial| dial.is_pending()) {
+        if self.closing.is_some() && self.links.dials.iter().any(|dial| dial.is_pending()) {
             return Instant::ZERO;
         }
-        let next = self.peers.next_deadline().min(self.links.next_deadline()).min(self.stalled_deadline());
+        let next =
+            self.peers.schedule.next_deadline().min(self.links.next_deadline()).min(self.stalled_deadline());
         if self.lingering == 0 {
             return next;
         }

@@ -72,7 +72,7 @@ impl Host {
 
     /// Chunk counts of all connections, ended ones included.
     pub fn all_chunk_counters(&self) -> ChunkCounters {
-        self.peers.iter().fold(self.ended_chunks, |sum, peer| sum + peer.connection.chunks().counters())
+        self.peers.iter().fold(self.ended_chunks, |sum, peer| sum + peer.connection.chunks().counters)
     }
 
     /// Drops of the secure connections, by name.

@@ -12,7 +12,7 @@ use crate::endpoint::stats::PeerStats;
 use crate::store::Datagrams;
 use crate::time::Instant;
 use crate::transport::chunks::ChunkEvent;
-use crate::transport::{Notification, ReadPackets, Received, UnreadPackets};
+use crate::transport::{Connection, Notification, ReadPackets, Received, UnreadPackets};
 
 impl Host {
     /// Whether there are events, messages or notifications to take.
@@ -21,7 +21,7 @@ impl Host {
             || !self.arriving.is_empty()
             || !self.notifications.is_empty()
             || self.incoming.has_events();
-        news || !self.leftovers.is_empty() || !self.unfinished.is_empty() || self.peers.have_news()
+        news || self.leftovers.has_any() || !self.unfinished.is_empty() || self.peers.have_news()
     }
 
     /// Whether chunks are under way, in either direction: their packets shouldn't wait for ticks.
@@ -36,11 +36,11 @@ impl Host {
 
     /// Moves every message that can be read into `inbox`.
     pub fn take_messages(&mut self, inbox: &mut Inbox) {
-        let (first, any_arrived) = (inbox.records().len(), !self.arriving.is_empty());
+        let (first, any_arrived) = (inbox.game.records.len(), !self.arriving.is_empty());
         // First, because other messages of the same peers arrived later.
         self.arriving.take_into(inbox, &self.protocol);
         let unannounced = &self.unannounced;
-        inbox.append(&mut self.leftovers, |peer| !unannounced.contains(&peer));
+        inbox.append(&mut self.leftovers.game, |peer| !unannounced.contains(&peer));
         self.announced_late.clear();
         let channels = self.protocol.game_channels();
         let is_heard = |peer: &Peer| peer.is_heard() && !unannounced.contains(&peer.handle);
@@ -110,7 +110,8 @@ impl Host {
         let is_unread = || {
             // It came and left between two ticks, and its messages wait for its first event.
             let waits = self.announced_late.contains(&peer)
-                && (self.leftovers.has_any_of(peer) || self.incoming.has_events_of(peer));
+                && (self.leftovers.game.records.iter().any(|record| record.head.peer == peer)
+                    || self.incoming.has_events_of(peer));
             waits || self.unfinished.iter().any(|(over, _)| *over == peer)
         };
         let is_last = matches!(event, Event::Disconnected { .. });
@@ -221,14 +222,17 @@ impl Host {
         let channels = self.protocol.game_channels();
         if let Some(place) = self.unfinished.iter().position(|(over, _)| *over == handle) {
             let (_, connection) = &mut self.unfinished[place];
-            let refused = inbox.take_read(handle, connection, channels, read).is_err();
+            let taken =
+                connection.handle_read(read, |connection| _ = inbox.take_from(handle, connection, channels));
             // More may have arrived, or the connection may have ended, while these were read.
-            if refused || !connection.has_unread() {
+            if taken.is_err() || !connection.has_unread() {
                 self.unfinished.remove(place);
             }
         } else if let Some(peer) = self.peers.live_mut(handle) {
             peer.connection.swap_scratch(&mut self.scratch);
-            let taken = inbox.take_read(handle, &mut peer.connection, channels, read);
+            // One by one, so that their messages never wait in the window.
+            let take = |connection: &mut Connection| _ = inbox.take_from(handle, connection, channels);
+            let taken = peer.connection.handle_read(read, take);
             peer.connection.swap_scratch(&mut self.scratch);
             if let Err(end) = taken {
                 self.end(now, handle, &end, out);

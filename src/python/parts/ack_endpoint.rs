@@ -92,10 +92,10 @@ impl AckEndpoint {
     }
 
     properties! {
-        counters: PyResult<Bound<'py, PyDict>> = counts(py, lock(&self.state).core.counters().iter());
-        next_sequence: u16 = lock(&self.state).core.next_sequence() as u16;
+        counters: PyResult<Bound<'py, PyDict>> = counts(py, lock(&self.state).core.acks.counters.iter());
+        next_sequence: u16 = lock(&self.state).core.acks.next_sequence() as u16;
         newest_received: Option<u16> =
-            lock(&self.state).core.acks().newest_received().map(|sequence| sequence as u16);
+            lock(&self.state).core.acks.received.newest.map(|sequence| sequence as u16);
         stats: PacketStats = PacketStats(lock(&self.state).stats());
     }
 
@@ -105,7 +105,7 @@ impl AckEndpoint {
         let outgoing = state.core.send(now, payload);
         let outgoing = outgoing.map_err(|error| MessageTooLargeError::new_err(error.to_string()))?;
         if let Some(standard) = &mut state.standard {
-            standard.note_sent(now, outgoing.sequence(), payload.len());
+            standard.note_sent(now, outgoing.header.sequence, payload.len());
         }
         drop(state);
         let datagrams = outgoing.pieces().map(|piece| {
@@ -113,7 +113,7 @@ impl AckEndpoint {
             piece.write(&mut datagram);
             datagram
         });
-        Ok((outgoing.sequence() as u16, datagrams.collect()))
+        Ok((outgoing.header.sequence as u16, datagrams.collect()))
     }
 
     fn receive<'py>(
@@ -132,7 +132,7 @@ impl AckEndpoint {
         let mut state = lock(&self.state);
         let AckEndpointState { core, standard, newly, acked } = &mut *state;
         // A copy of it may have been accepted meanwhile, by another thread or from within `accept`.
-        let accepted = matches!(verdict, Ok(true)) && core.acks().is_new(incoming.sequence()).is_ok();
+        let accepted = matches!(verdict, Ok(true)) && core.acks.is_new(incoming.header.sequence).is_ok();
         if accepted {
             standard.iter_mut().for_each(|standard| standard.note_received(now, &incoming));
             core.accept(now, incoming, RttSampling::EveryAck, newly);
@@ -154,10 +154,10 @@ impl AckEndpoint {
     fn lost(&self, #[instant] now: Instant) -> Vec<u16> {
         let mut lost = Vec::new();
         let mut state = lock(&self.state);
-        state.core.poll_lost(now, &mut lost);
+        state.core.acks.poll_lost(now, &mut lost);
         let AckEndpointState { core, standard, .. } = &mut *state;
-        core.update(now);
-        standard.iter_mut().for_each(|standard| standard.update(core.acks()));
+        core.acks.update(now);
+        standard.iter_mut().for_each(|standard| standard.update(&core.acks));
         lost.into_iter().map(|sequence| sequence as u16).collect()
     }
 
@@ -166,7 +166,7 @@ impl AckEndpoint {
     const MAX_OVERHEAD: usize = FRAGMENT_HEADER_SIZE + Header::MAX_SIZE;
 
     fn __repr__(&self) -> String {
-        let counters = lock(&self.state).core.counters();
+        let counters = lock(&self.state).core.acks.counters;
         format!(
             "<AckEndpoint: {} sent, {} acked, {} lost, {} received>",
             counters.sent, counters.acked, counters.lost, counters.received
@@ -176,7 +176,7 @@ impl AckEndpoint {
 
 impl AckEndpointState {
     fn stats(&self) -> transport::PacketStats {
-        let own = self.core.stats();
+        let own = self.core.acks.stats();
         self.standard.as_ref().map_or(own, |standard| standard.in_place_of(own))
     }
 }

@@ -38,7 +38,7 @@ fn a_refused_packet_is_not_acked_and_its_acks_are_ignored() {
     let incoming = a.open(&datagram).unwrap().unwrap();
     a.accept(Instant::ZERO, incoming, RttSampling::EveryAck, &mut acked);
     assert_eq!(acked, []);
-    assert_eq!((b.counters().refused, b.counters().received), (1, 0));
+    assert_eq!((b.acks.counters.refused, b.acks.counters.received), (1, 0));
 }
 
 #[test]
@@ -53,8 +53,8 @@ fn drops_are_counted_by_reason() {
     assert_eq!(b.open(&[1, 0, 0]).unwrap_err(), DropReason::Fragment(FragmentError::TooShort));
     let error = b.send(Instant::ZERO, &vec![0; 16 * 1024 + 1]).unwrap_err();
     assert_eq!(error.to_string(), "the payload must be at most 16384 bytes, not 16385");
-    assert_eq!(b.next_sequence(), 0, "nothing was sent");
-    let counters = b.counters();
+    assert_eq!(b.acks.next_sequence(), 0, "nothing was sent");
+    let counters = b.acks.counters;
     assert_eq!((counters.duplicates, counters.too_large_to_receive, counters.invalid), (1, 1, 1));
     assert_eq!((counters.fragments_invalid, counters.too_large_to_send), (1, 1));
 }
@@ -67,7 +67,7 @@ fn large_packets_go_in_datagrams_that_netcode_carries() {
         assert_eq!(datagrams.len(), count, "{len}");
         assert!(datagrams.iter().all(|datagram| datagram.len() <= MAX_PAYLOAD));
     }
-    assert_eq!(a.counters().fragments_sent, 2 + 256);
+    assert_eq!(a.acks.counters.fragments_sent, 2 + 256);
 }
 
 /// Packets of up to 256 fragments, whose datagrams are lost, doubled and shuffled: what arrives is whole,
@@ -94,7 +94,7 @@ fn fragments_survive_loss_duplicates_and_reordering_in_bounded_memory() {
                 continue;
             }
             if let Ok(Some(incoming)) = b.open(&datagram) {
-                let number = incoming.sequence();
+                let number = incoming.header.sequence;
                 let received = incoming.payload();
                 assert!(received == payload(number, received.len()), "packet {number} is damaged");
                 arrived[number as usize] += 1;
@@ -108,9 +108,9 @@ fn fragments_survive_loss_duplicates_and_reordering_in_bounded_memory() {
     }
     assert!(arrived.iter().all(|&times| times <= 1));
     assert!(acked.iter().all(|acked| arrived[acked.sequence as usize] == 1));
-    assert_eq!(acked.len() as u64, b.counters().received);
+    assert_eq!(acked.len() as u64, b.acks.counters.received);
     assert!(acked.len() > 100, "{} arrived", acked.len());
-    assert!(b.counters().fragment_duplicates > 0 && b.counters().received < 200);
+    assert!(b.acks.counters.fragment_duplicates > 0 && b.acks.counters.received < 200);
 }
 
 /// Random, cut and bit-flipped datagrams between honest ones.
@@ -147,7 +147,7 @@ fn hostile_datagrams_neither_panic_nor_break_the_state() {
         assert!(b.reassembly.reserved_bytes() <= bound);
     }
     assert_eq!(acked, [], "b never sent, so no bytes can make it believe it was acked");
-    let counters = b.counters();
+    let counters = b.acks.counters;
     assert!(counters.invalid > 0 && counters.fragments_invalid > 0 && counters.stale > 0, "{counters:?}");
     // The conversation goes on once the noise stops.
     for i in 0..70_000u64 {
@@ -156,8 +156,8 @@ fn hostile_datagrams_neither_panic_nor_break_the_state() {
             b.accept(Instant::from_millis(i), incoming, RttSampling::EveryAck, &mut acked);
         }
     }
-    let newest = a.next_sequence().wrapping_sub(1);
-    let newest_received = b.acks.newest_received().unwrap();
+    let newest = a.acks.next_sequence().wrapping_sub(1);
+    let newest_received = b.acks.received.newest.unwrap();
     assert_eq!(newest_received as u16, newest as u16, "the noise moved the window by laps");
 }
 
@@ -167,7 +167,7 @@ fn hostile_datagrams_neither_panic_nor_break_the_state() {
 fn a_fragment_whose_number_lost_its_top_bit_shuts_out_nobody() {
     for first in [0, 5, 16_000] {
         let (mut a, mut b) = (standard(), standard());
-        a.begin_at(first);
+        a.acks.begin_at(first);
         let mut received = 0;
         for number in 0..8 {
             let mut datagrams = send(&mut a, Instant::ZERO, &payload(number, 4000));
@@ -181,7 +181,7 @@ fn a_fragment_whose_number_lost_its_top_bit_shuts_out_nobody() {
                 }
             }
         }
-        assert_eq!((received, b.counters().stale), (7, 1));
+        assert_eq!((received, b.acks.counters.stale), (7, 1));
     }
 }
 

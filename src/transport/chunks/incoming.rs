@@ -12,10 +12,10 @@ use crate::time::Instant;
 /// A chunk of the peer.
 #[derive(Debug)]
 pub(super) struct Incoming {
-    offer: Offer,
+    pub(super) offer: Offer,
     state: State,
     /// The answer must be sent (again).
-    answer_due: bool,
+    pub(super) answer_due: bool,
     paused: bool,
     rate: Rate,
 }
@@ -40,10 +40,6 @@ impl Incoming {
     pub(super) fn withdrawn(offer: Offer) -> Self {
         let state = State::Over(Verdict::Rejected(Rejection::Cancelled), None);
         Incoming { offer, state, answer_due: true, paused: false, rate: Rate::default() }
-    }
-
-    pub(super) fn offer(&self) -> &Offer {
-        &self.offer
     }
 
     pub(super) fn is_open(&self) -> bool {
@@ -190,10 +186,6 @@ impl Incoming {
         {
             events.push_back(ChunkEvent::Received { offer: self.offer.clone(), stored });
         }
-    }
-
-    pub(super) fn answer_due(&self) -> bool {
-        self.answer_due
     }
 
     pub(super) fn select_answer(&mut self, selection: &mut Selection) {

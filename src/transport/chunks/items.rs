@@ -64,28 +64,18 @@ impl Offer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rejection {
     /// The receiver has no room for a chunk of this size.
-    TooLarge,
+    TooLarge = 1,
     /// The receiving application doesn't want it.
-    Cancelled,
+    Cancelled = 2,
     /// The received content is not the offered one.
-    Damaged,
+    Damaged = 3,
     /// The receiver could not store it.
-    Storage,
+    Storage = 4,
     /// There is no room for it now where the receiver stores chunks.
-    NoRoom,
+    NoRoom = 5,
 }
 
 impl Rejection {
-    pub(crate) fn number(self) -> u8 {
-        match self {
-            Rejection::TooLarge => 1,
-            Rejection::Cancelled => 2,
-            Rejection::Damaged => 3,
-            Rejection::Storage => 4,
-            Rejection::NoRoom => 5,
-        }
-    }
-
     pub(crate) fn from_number(number: u8) -> Self {
         match number {
             1 => Rejection::TooLarge,

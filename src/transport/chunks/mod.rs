@@ -47,7 +47,7 @@ use crate::time::Instant;
 #[derive(Debug, Default)]
 pub struct Chunks {
     /// Bytes of our slices.
-    slice_bytes: u16,
+    pub(crate) slice_bytes: u16,
     /// In the order of their numbers; the first ones are open.
     outgoing: VecDeque<Outgoing>,
     /// The id of the chunk that is opened next.
@@ -63,7 +63,7 @@ pub struct Chunks {
     read_back: ReadBack,
     offer_pace: OfferPace,
     events: VecDeque<ChunkEvent>,
-    counters: ChunkCounters,
+    pub counters: ChunkCounters,
 }
 
 impl Chunks {
@@ -71,11 +71,6 @@ impl Chunks {
     pub(crate) fn new(packet_bytes: usize) -> Self {
         let slice = packet_bytes.saturating_sub(SLICE_PACKET_OVERHEAD).clamp(512, SLICE_BYTES);
         Chunks { slice_bytes: slice as u16, ..Chunks::default() }
-    }
-
-    /// Bytes of our slices.
-    pub(crate) fn slice_bytes(&self) -> u16 {
-        self.slice_bytes
     }
 
     /// Queues a chunk; its number names it from now on.
@@ -122,7 +117,7 @@ impl Chunks {
     }
 
     fn fail(&mut self, number: u64, failure: ChunkFailure) -> bool {
-        let Some(at) = self.outgoing.iter().position(|o| o.number() == number && !o.is_over()) else {
+        let Some(at) = self.outgoing.iter().position(|o| o.number == number && !o.withdrawn) else {
             return false;
         };
         self.events.push_back(ChunkEvent::NotSent { number, failure });
@@ -137,20 +132,20 @@ impl Chunks {
 
     /// Sends no slices of an outgoing chunk before the peer has said which it has.
     pub fn ask_first(&mut self, number: u64) {
-        if let Some(outgoing) = self.outgoing.iter_mut().find(|o| o.number() == number) {
-            outgoing.ask_first();
+        if let Some(outgoing) = self.outgoing.iter_mut().find(|o| o.number == number) {
+            outgoing.asks_first = true;
         }
     }
 
     /// Pauses or resumes an outgoing chunk; false if it is over.
     pub fn pause(&mut self, number: u64, paused: bool) -> bool {
-        let outgoing = self.outgoing.iter_mut().find(|o| o.number() == number && !o.is_over());
-        outgoing.map(|outgoing| outgoing.pause(paused)).is_some()
+        let outgoing = self.outgoing.iter_mut().find(|o| o.number == number && !o.withdrawn);
+        outgoing.map(|outgoing| outgoing.paused = paused).is_some()
     }
 
     /// Asks the peer for no more slices of its chunk, or for the rest; false when it is over.
     pub fn pause_incoming(&mut self, id: u16, paused: bool) -> bool {
-        let incoming = self.incoming.iter_mut().find(|i| i.offer().id == id && i.is_open());
+        let incoming = self.incoming.iter_mut().find(|i| i.offer.id == id && i.is_open());
         incoming.map(|incoming| incoming.pause(paused)).is_some()
     }
 
@@ -158,13 +153,13 @@ impl Chunks {
     /// them could hold the room they need, and isn't handed over before they are.
     pub(crate) fn is_in_line(&self, id: u16) -> bool {
         let before = id.wrapping_sub(self.next_release);
-        let known = self.incoming.iter().filter(|i| i.offer().id.wrapping_sub(self.next_release) < before);
+        let known = self.incoming.iter().filter(|i| i.offer.id.wrapping_sub(self.next_release) < before);
         known.count() == usize::from(before)
     }
 
     /// Accepts a chunk of the peer into this place; false if it is over already.
     pub fn accept(&mut self, id: u16, assembly: Assembly) -> bool {
-        self.incoming.iter_mut().find(|i| i.offer().id == id).is_some_and(|i| i.accept(assembly))
+        self.incoming.iter_mut().find(|i| i.offer.id == id).is_some_and(|i| i.accept(assembly))
     }
 
     /// Ends a chunk of the peer; false when it is over already.
@@ -173,7 +168,7 @@ impl Chunks {
             Rejection::Cancelled => ChunkFailure::Cancelled,
             rejection => ChunkFailure::Rejected(rejection),
         };
-        let Some(incoming) = self.incoming.iter_mut().find(|i| i.offer().id == id) else { return false };
+        let Some(incoming) = self.incoming.iter_mut().find(|i| i.offer.id == id) else { return false };
         incoming.reject(rejection, failure, &mut self.events)
     }
 
@@ -183,25 +178,25 @@ impl Chunks {
 
     /// The progress of an outgoing chunk; None if it is over.
     pub fn progress(&self, now: Instant, number: u64) -> Option<Progress> {
-        let outgoing = self.outgoing.iter().find(|o| o.number() == number && !o.is_over())?;
+        let outgoing = self.outgoing.iter().find(|o| o.number == number && !o.withdrawn)?;
         Some(outgoing.progress(now))
     }
 
     /// The peer's chunks that are under way.
     pub fn incoming(&self, now: Instant) -> impl Iterator<Item = (&Offer, Progress)> {
-        self.incoming.iter().filter(|i| i.is_open()).map(move |i| (i.offer(), i.progress(now)))
+        self.incoming.iter().filter(|i| i.is_open()).map(move |i| (&i.offer, i.progress(now)))
     }
 
     /// Ends everything, because the connection is over. Returns the assemblies that another connection may resume.
     pub fn finish(&mut self) -> Vec<Assembly> {
-        for outgoing in self.outgoing.drain(..).filter(|outgoing| !outgoing.is_over()) {
-            let number = outgoing.number();
+        for outgoing in self.outgoing.drain(..).filter(|outgoing| !outgoing.withdrawn) {
+            let number = outgoing.number;
             self.events.push_back(ChunkEvent::NotSent { number, failure: ChunkFailure::Disconnected });
         }
         let mut partial = Vec::new();
         self.incoming
             .make_contiguous()
-            .sort_by_key(|incoming| distance(incoming.offer().id, self.next_release));
+            .sort_by_key(|incoming| distance(incoming.offer.id, self.next_release));
         for mut incoming in self.incoming.drain(..) {
             incoming.release(&mut self.events);
             if !incoming.is_open() {
@@ -212,10 +207,6 @@ impl Chunks {
             self.events.push_back(ChunkEvent::NotReceived { offer, failure: ChunkFailure::Disconnected });
         }
         partial
-    }
-
-    pub fn counters(&self) -> ChunkCounters {
-        self.counters
     }
 
     // --- sending -----------------------------------------------------------------------------------------
@@ -231,7 +222,7 @@ impl Chunks {
 
     /// Hands over complete chunks, in order.
     fn release(&mut self) {
-        let over = |incoming: &&mut Incoming, id| incoming.offer().id == id && !incoming.is_open();
+        let over = |incoming: &&mut Incoming, id| incoming.offer.id == id && !incoming.is_open();
         while let Some(next) = self.incoming.iter_mut().find(|i| over(i, self.next_release)) {
             next.release(&mut self.events);
             self.next_release = self.next_release.wrapping_add(1);
@@ -283,7 +274,7 @@ impl Chunks {
 
     /// When [`Chunks::select_control`] finds something.
     pub(crate) fn next_deadline(&self, probe_after: Duration) -> Instant {
-        let answers = self.incoming.iter().any(Incoming::answer_due);
+        let answers = self.incoming.iter().any(|incoming| incoming.answer_due);
         let busy = self.incoming.iter().any(Incoming::is_verifying);
         if answers || busy {
             return Instant::ZERO;
@@ -295,7 +286,7 @@ impl Chunks {
 
     /// Whether a packet's chunk items may be applied now: see [`OfferPace`]. Repetitions cost nothing.
     pub(crate) fn affords(&mut self, now: Instant, items: &[Item]) -> bool {
-        let find = |id| self.incoming.iter().find(|incoming| incoming.offer().id == id);
+        let find = |id| self.incoming.iter().find(|incoming| incoming.offer.id == id);
         let cost = items.iter().map(|item| match item {
             Item::Offer(offer) if find(offer.id).is_none() => OfferPace::cost(offer),
             Item::Withdraw { id } if find(*id).is_none_or(Incoming::is_open) => 1,
@@ -313,7 +304,7 @@ impl Chunks {
         match item {
             Item::Offer(offer) => self.handle_offer(now, offer),
             Item::Slice { id, index, bytes } => {
-                let Some(incoming) = self.incoming.iter_mut().find(|i| i.offer().id == id) else {
+                let Some(incoming) = self.incoming.iter_mut().find(|i| i.offer.id == id) else {
                     self.counters.slices_unexpected += 1;
                     return;
                 };
@@ -332,7 +323,7 @@ impl Chunks {
                         label: "".into(),
                     };
                     self.incoming.push_back(Incoming::withdrawn(nothing));
-                } else if let Some(incoming) = self.incoming.iter_mut().find(|i| i.offer().id == id) {
+                } else if let Some(incoming) = self.incoming.iter_mut().find(|i| i.offer.id == id) {
                     incoming.reject(Rejection::Cancelled, ChunkFailure::Withdrawn, &mut self.events);
                 }
             }
@@ -340,7 +331,7 @@ impl Chunks {
     }
 
     fn handle_offer(&mut self, now: Instant, offer: Offer) {
-        let known = self.incoming.iter().find(|incoming| incoming.offer().id == offer.id);
+        let known = self.incoming.iter().find(|incoming| incoming.offer.id == offer.id);
         if known.is_some() {
             // Repeated, which is allowed.
             return;
@@ -358,13 +349,13 @@ impl Chunks {
         let ahead = distance(id, self.next_incoming);
         // Offers may overtake each other.
         let gap = -i32::from(MAX_OPEN)..i32::from(MAX_OPEN);
-        if !gap.contains(&ahead) || self.incoming.iter().any(|i| i.offer().id == id) {
+        if !gap.contains(&ahead) || self.incoming.iter().any(|i| i.offer.id == id) {
             return false;
         }
         // One that ended in this packet has its turn first: those after it wait for that.
         self.release();
         let done = |incoming: &Incoming| {
-            let other = incoming.offer().id;
+            let other = incoming.offer.id;
             distance(id, other) >= i32::from(MAX_OPEN) && distance(other, self.next_release) < 0
         };
         self.incoming.retain(|incoming| !done(incoming));
@@ -383,8 +374,8 @@ impl Chunks {
             self.counters.answers_invalid += u64::from(distance(id, self.next_id) >= 0);
             return;
         };
-        let number = self.outgoing[at].number();
-        let over = self.outgoing[at].is_over();
+        let number = self.outgoing[at].number;
+        let over = self.outgoing[at].withdrawn;
         match verdict {
             Verdict::Accepted { have, paused } => {
                 if !self.outgoing[at].handle_accepted(now, have, *paused, known, arrival) {
@@ -420,7 +411,7 @@ impl Chunks {
     pub(crate) fn handle_lost(&mut self, carried: ChunkContent) {
         match carried {
             ChunkContent::Answer { id, last } => {
-                if let Some(incoming) = self.incoming.iter_mut().find(|i| i.offer().id == id) {
+                if let Some(incoming) = self.incoming.iter_mut().find(|i| i.offer.id == id) {
                     incoming.handle_answer_lost(last);
                 }
             }

@@ -38,9 +38,9 @@ impl OfferPace {
     /// Whether this much may be done now; if so, it is charged. The last one may overdraw.
     pub(super) fn spend(&mut self, now: Instant, cost: usize) -> bool {
         self.0.refill(now);
-        let allowed = self.0.allows();
+        let allowed = self.0.pacer.allows();
         if allowed {
-            self.0.spend(cost);
+            self.0.pacer.spend(cost as f64);
         }
         allowed
     }

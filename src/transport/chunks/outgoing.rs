@@ -25,7 +25,7 @@ const SLICES_PER_TAIL_RETRANSMIT: u32 = 72;
 /// A chunk of ours.
 #[derive(Debug)]
 pub(super) struct Outgoing {
-    number: u64,
+    pub(super) number: u64,
     offer: Offer,
     /// It has an id.
     opened: bool,
@@ -36,11 +36,11 @@ pub(super) struct Outgoing {
     /// Packets up to this one may have arrived before the chunk was accepted, in which case their slices were not
     /// kept: their acks may come after the answer.
     doubted_until: Option<u64>,
-    /// The chunk is over, and the peer must hear of it (again, if due).
-    withdrawn: bool,
+    /// The chunk is over, which was reported, and the peer must hear of it (again, if due).
+    pub(super) withdrawn: bool,
     withdrawal_due: bool,
     /// No slices go: this side's application wants it so.
-    paused: bool,
+    pub(super) paused: bool,
     /// Paused by the peer, as of the newest packet with an answer.
     paused_by_peer: bool,
     answered_in: u64,
@@ -48,7 +48,7 @@ pub(super) struct Outgoing {
     /// them.
     settled: bool,
     /// Sends no slices before the peer's answer.
-    asks_first: bool,
+    pub(super) asks_first: bool,
     /// Slices the peer has.
     acked: BitSet,
     bytes: u64,
@@ -97,10 +97,6 @@ impl Outgoing {
         }
     }
 
-    pub(super) fn number(&self) -> u64 {
-        self.number
-    }
-
     /// Its id, once it has one.
     pub(super) fn id(&self) -> Option<u16> {
         self.opened.then_some(self.offer.id)
@@ -112,22 +108,9 @@ impl Outgoing {
         self.offer_due = true;
     }
 
-    /// Whether its end was reported; it stays until the peer has heard of it.
-    pub(super) fn is_over(&self) -> bool {
-        self.withdrawn
-    }
-
     pub(super) fn withdraw(&mut self) {
         self.withdrawn = true;
         self.withdrawal_due = true;
-    }
-
-    pub(super) fn ask_first(&mut self) {
-        self.asks_first = true;
-    }
-
-    pub(super) fn pause(&mut self, paused: bool) {
-        self.paused = paused;
     }
 
     fn is_paused(&self) -> bool {

@@ -164,7 +164,7 @@ impl Adaptive {
 
     fn pacing_rate(&self, now: Instant) -> f64 {
         let rate = match &self.startup {
-            Some(startup) => startup.rate(),
+            Some(startup) => startup.pace,
             None => self.steady_rate(now).min(self.max_rate()),
         };
         rate.clamp(self.config.min_bytes_per_second, self.config.max_bytes_per_second)
@@ -203,7 +203,7 @@ impl Adaptive {
 
     /// The share that the link loses by itself.
     fn loss_share(&self) -> f64 {
-        self.loss.as_ref().map_or(0.0, |loss| loss.share())
+        self.loss.as_ref().map_or(0.0, |loss| loss.share)
     }
 
     fn growth(&self) -> f64 {
@@ -239,9 +239,9 @@ impl Adaptive {
     fn refill(&mut self, now: Instant) {
         let rate = self.pacing_rate(now);
         // A tick that comes late makes up for it; a pause is not made up for.
-        let horizon = (2.0 * self.delay.send_tick()).clamp(0.004, MAX_TICK);
+        let horizon = (2.0 * self.delay.sends.interval).clamp(0.004, MAX_TICK);
         // A round has no pauses, and its ticks aren't known yet.
-        let most = self.startup.as_ref().map_or(rate * horizon, Startup::window);
+        let most = self.startup.as_ref().map_or(rate * horizon, |startup| startup.window);
         let most = most.max(2.0 * PACKET).min(f64::from(self.config.max_burst_bytes));
         self.pacer.refill(now, rate, most);
     }
@@ -249,7 +249,7 @@ impl Adaptive {
     // --- what is learned ---------------------------------------------------------------------------------
 
     fn path(&self) -> Path {
-        let (send_tick, receive_tick) = (self.delay.send_tick(), self.delay.receive_tick());
+        let (send_tick, receive_tick) = (self.delay.sends.interval, self.delay.acks.interval);
         Path { rtt: self.delay.feedback(), send_tick, receive_tick }
     }
 
@@ -260,7 +260,7 @@ impl Adaptive {
         let newest = self.passage.map_or(Instant::ZERO, |passage| passage.sent_at);
         let in_time = acked.iter().filter(|(stamp, late)| stamp.bulk && !late);
         in_time.for_each(|(stamp, _)| startup.on_acked(at, newest, path, stamp));
-        let burst = startup.is_burst();
+        let burst = startup.bursting;
         if let Some(rate) = startup.judge(now, path) {
             // The queue is drained first, except after a burst, of which much is lost.
             let full = rate * path.rtt;
@@ -286,7 +286,7 @@ impl Adaptive {
             startup.on_wait(stamp.sent_at, wait);
         }
         if wait <= 0.1 * self.target() {
-            self.competition.base_was_seen(now);
+            self.competition.base_seen = now;
         }
         if !sent_in_startup {
             self.epoch.least_queue = self.epoch.least_queue.min(self.delay.queue());
@@ -452,7 +452,7 @@ impl Adaptive {
         }
         let news = round_trip.is_some();
         if self.flight.bytes > 2.0 * PACKET && (news || !was_clocked) {
-            self.delay.on_ack(self.passage.map_or(now, |passage| passage.received_at));
+            self.delay.acks.push(self.passage.map_or(now, |passage| passage.received_at));
         }
         let mut delivered = 0.0;
         for (stamp, late) in acked {
@@ -487,7 +487,7 @@ impl Adaptive {
         self.competition.on_delivered(now, delivered, circumstances);
         if let Some(longer) = self.competition.judge(now, circumstances) {
             self.delay.rebase(now, longer);
-            self.capacity = self.capacity.max(self.competition.capacity_before());
+            self.capacity = self.capacity.max(self.competition.capacity_before);
         }
         // An ack without arrival times is a bad end, since others will have them.
         let length = self.epoch_length() * if news || self.passage.is_none() { 1.0 } else { 2.0 };
@@ -509,13 +509,13 @@ impl Adaptive {
 
     /// There is nothing more to send now, though it might be sent.
     pub(crate) fn on_app_limited(&mut self, now: Instant) {
-        self.delay.on_send(now);
+        self.delay.sends.push(now);
         self.app_limited = true;
     }
 
     /// Whether a packet of bulk may go out now: asked before each.
     pub(crate) fn can_send(&mut self, now: Instant) -> bool {
-        self.delay.on_send(now);
+        self.delay.sends.push(now);
         if self.startup.is_none() && now - self.last_bulk > BASE_BUCKET * 2 {
             // The round trip without queues isn't known any more.
             self.startup = Some(startup(&self.config));
@@ -549,7 +549,7 @@ impl Adaptive {
     /// The application wants `bytes` of the next chunks at once, at the risk that a slow link drops some.
     pub(crate) fn begin_burst(&mut self, bytes: u32) {
         if let Some(startup) = &mut self.startup {
-            startup.begin_burst(f64::from(bytes));
+            startup.burst = f64::from(bytes);
         }
     }
 

@@ -22,7 +22,7 @@ const RAISE_A_SECOND: f64 = 0.08;
 /// No faster than this. Rates are bytes a second.
 #[derive(Debug)]
 pub(super) struct Ceiling {
-    rate: f64,
+    pub(super) rate: f64,
     /// What was sent when the queue overflowed.
     overflowed: f64,
     since: Instant,
@@ -35,10 +35,6 @@ impl Ceiling {
         let part = if contended { CUBIC_KEEP } else { ALONE };
         let rate = (part * overflowed).max(floor.min(overflowed));
         Ceiling { rate, overflowed, since: now, contended }
-    }
-
-    pub(super) fn rate(&self) -> f64 {
-        self.rate
     }
 
     /// Whether we send as we did right after the overflow, and nobody else was found.
@@ -79,7 +75,7 @@ mod tests {
     fn seconds_to_be_back(contended: bool, signs: Signs) -> f64 {
         let mut ceiling = Ceiling::new(Instant::ZERO, 1e6, contended, 0.0);
         let mut epochs = 0;
-        while ceiling.rate() < 1e6 {
+        while ceiling.rate < 1e6 {
             epochs += 1;
             ceiling.raise(Instant::from_millis(50 * epochs), 0.05, 1e6, signs);
         }
@@ -97,7 +93,7 @@ mod tests {
 
     #[test]
     fn the_floor_is_kept_unless_that_overflowed() {
-        let rate = |overflowed, floor| Ceiling::new(Instant::ZERO, overflowed, true, floor).rate();
+        let rate = |overflowed, floor| Ceiling::new(Instant::ZERO, overflowed, true, floor).rate;
         assert_eq!(
             (rate(1_000.0, 0.0), rate(1_000.0, 800.0), rate(1_000.0, 2_000.0)),
             (700.0, 800.0, 1_000.0)
@@ -111,7 +107,7 @@ mod tests {
             (1..200).for_each(|second| {
                 ceiling.raise(Instant::from_millis(1_000 * second), 1.0, max_rate, Signs { rtt, ..SIGNS });
             });
-            assert!(ceiling.rate() >= 7e5, "{rtt} {max_rate} {ceiling:?}");
+            assert!(ceiling.rate >= 7e5, "{rtt} {max_rate} {ceiling:?}");
         }
     }
 }

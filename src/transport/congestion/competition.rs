@@ -27,13 +27,13 @@ pub(super) struct Competition {
     /// Boxed, as [`Cwnd`] is: most connections send no bulk.
     probe_rtt: Option<Box<ProbeRtt>>,
     last_probe_rtt: Instant,
-    base_seen: Instant,
+    pub(super) base_seen: Instant,
     /// Epochs in a row with a long queue.
     crowded: u32,
     /// Tests in a row that found no others.
     alone: u32,
     /// Bytes a second that were ours before the queue grew long.
-    capacity_before: f64,
+    pub(super) capacity_before: f64,
     /// Epochs in a row without a loss: a queue that is always full loses some.
     lossless: u32,
     /// The rate that startup found, in bytes a second.
@@ -96,11 +96,6 @@ pub(super) struct Circumstances {
 }
 
 impl Competition {
-    /// The round trip was at its minimum.
-    pub(super) fn base_was_seen(&mut self, now: Instant) {
-        self.base_seen = now;
-    }
-
     /// Whether it is time to send less for a round trip, to see the queue without us.
     pub(super) fn probe_rtt_is_due(&self, now: Instant) -> bool {
         let since = now - self.last_probe_rtt;
@@ -187,11 +182,6 @@ impl Competition {
         (self.startup_rate, self.base_seen) = (rate, now);
     }
 
-    /// Bytes a second that were ours before the queue grew long.
-    pub(super) fn capacity_before(&self) -> f64 {
-        self.capacity_before
-    }
-
     /// The bytes to keep on their way beside others.
     pub(super) fn cwnd(&self) -> Option<f64> {
         self.cwnd.as_ref().map(|cwnd| cwnd.window)
@@ -265,7 +255,7 @@ mod tests {
     fn tests_come_when_the_queue_stays_long() {
         let mut competition = Competition::default();
         let now = Instant::from_millis(3_000);
-        competition.base_was_seen(now);
+        competition.base_seen = now;
         (1..CROWDED_EPOCHS).for_each(|_| competition.end_epoch(0.03, 0.01, 1e6, false));
         assert!(!competition.probe_rtt_is_due(now));
         competition.end_epoch(0.03, 0.01, 1e6, false);

@@ -51,8 +51,9 @@ pub(super) struct Delay {
     slowed: bool,
     /// The deviation that our own steering may cause.
     steered: f64,
-    sends: TickInterval,
-    acks: TickInterval,
+    /// Our own sends, and the peer's.
+    pub(super) sends: TickInterval,
+    pub(super) acks: TickInterval,
 }
 
 impl Delay {
@@ -123,17 +124,9 @@ impl Delay {
         self.usual = 0.0;
     }
 
-    pub(super) fn on_send(&mut self, now: Instant) {
-        self.sends.push(now);
-    }
-
     /// When packets were last asked for; ZERO before the first time.
     pub(super) fn asked_at(&self) -> Instant {
         self.sends.last.unwrap_or(Instant::ZERO)
-    }
-
-    pub(super) fn on_ack(&mut self, now: Instant) {
-        self.acks.push(now);
     }
 
     /// The round trip without queues.
@@ -149,16 +142,6 @@ impl Delay {
     /// After this time the effect of an action shows, apart from the queue.
     pub(super) fn feedback(&self) -> f64 {
         self.base() + self.ack_wait
-    }
-
-    /// The time between our sends.
-    pub(super) fn send_tick(&self) -> f64 {
-        self.sends.interval
-    }
-
-    /// The time between the peer's.
-    pub(super) fn receive_tick(&self) -> f64 {
-        self.acks.interval
     }
 
     /// How much ticks may add to a round trip: the time between our sends, and between the peer's.
@@ -201,14 +184,14 @@ impl Least {
 
 /// How far apart things happen that happen in groups: the median of the last gaps, which a pause doesn't change.
 #[derive(Debug, Default)]
-struct TickInterval {
+pub(super) struct TickInterval {
     last: Option<Instant>,
     gaps: [f64; 5],
-    interval: f64,
+    pub(super) interval: f64,
 }
 
 impl TickInterval {
-    fn push(&mut self, now: Instant) {
+    pub(super) fn push(&mut self, now: Instant) {
         let Some(last) = self.last.replace(now) else { return };
         let gap = (now - last).as_secs_f64();
         if gap > 0.0 && gap < MAX_TICK {

@@ -55,7 +55,7 @@ pub(super) struct Loss {
     judged: f64,
     seconds: f64,
     /// The share that the link loses by itself.
-    share: f64,
+    pub(super) share: f64,
     /// Bytes lost, and all, before tests and in them.
     before: [f64; 2],
     within: [f64; 2],
@@ -73,11 +73,6 @@ pub(super) struct Loss {
 }
 
 impl Loss {
-    /// The share that the link loses by itself.
-    pub(super) fn share(&self) -> f64 {
-        self.share
-    }
-
     /// Whether the rate is held for a test.
     pub(super) fn is_testing(&self) -> bool {
         self.test.is_some()
@@ -85,7 +80,7 @@ impl Loss {
 
     /// No faster than this.
     pub(super) fn max_rate(&self) -> f64 {
-        let ceiling = self.ceiling.as_ref().map_or(f64::INFINITY, Ceiling::rate);
+        let ceiling = self.ceiling.as_ref().map_or(f64::INFINITY, |ceiling| ceiling.rate);
         self.test.as_ref().map_or(ceiling, |test| test.rate())
     }
 
@@ -131,7 +126,7 @@ impl Loss {
             self.begin_test(now, if bounded { surely.max(before) } else { before }, arrived);
         } else if let Some(ceiling) = &mut self.ceiling {
             ceiling.raise(now, seconds, self.max_rate, signs);
-            if queue && ceiling.rate() > 1.1 * arrived {
+            if queue && ceiling.rate > 1.1 * arrived {
                 self.ceiling = None;
             }
         }
@@ -208,7 +203,7 @@ mod tests {
         let mut rate = f64::INFINITY;
         for n in 0..epochs {
             let now = Instant::from_millis(50 + n * 50);
-            rate = loss.max_rate().min(1.1 * capacity / 0.05 / (1.0 - loss.share()));
+            rate = loss.max_rate().min(1.1 * capacity / 0.05 / (1.0 - loss.share));
             let passed = (rate * 0.05).min(capacity / (1.0 - share));
             let delivered = passed * (1.0 - share);
             let epoch = Epoch {
@@ -225,7 +220,7 @@ mod tests {
     fn what_a_link_loses_at_any_rate_is_its_own() {
         let mut loss = Loss::default();
         play(&mut loss, 100, 1e9, 0.1);
-        assert!((loss.share() - 0.1).abs() < 0.02, "{loss:?}");
+        assert!((loss.share - 0.1).abs() < 0.02, "{loss:?}");
         assert_eq!(loss.max_rate(), f64::INFINITY);
     }
 
@@ -233,7 +228,7 @@ mod tests {
     fn a_queue_that_overflows_bounds_the_rate() {
         let mut loss = Loss::default();
         let rate = play(&mut loss, 40, 60_000.0, 0.0) * 0.05;
-        assert!(loss.share() < 0.01 && (0.85 * 60_000.0..1.01 * 60_000.0).contains(&rate), "{rate} {loss:?}");
+        assert!(loss.share < 0.01 && (0.85 * 60_000.0..1.01 * 60_000.0).contains(&rate), "{rate} {loss:?}");
     }
 
     #[test]
@@ -243,7 +238,7 @@ mod tests {
         epoch.waits.on_acked(0.05);
         (0..50).for_each(|_| epoch.waits.on_lost());
         (1..9).for_each(|n| loss.end_epoch(Instant::from_millis(n * 50), &epoch, 0.05, SIGNS));
-        assert_eq!((loss.share(), loss.max_rate()), (0.0, f64::INFINITY));
+        assert_eq!((loss.share, loss.max_rate()), (0.0, f64::INFINITY));
         assert_eq!(loss.waits.mean(), 0.0, "nor how long packets wait");
     }
 }

@@ -292,7 +292,7 @@ impl End {
             self.acks.ack_range(range.newest, range.oldest, &mut acked);
         }
         self.ranges.record(datagram.header.sequence, 8192);
-        if self.acks.newest_received() == Some(datagram.header.sequence) {
+        if self.acks.received.newest == Some(datagram.header.sequence) {
             self.newest_at = Some(now);
         }
         self.ack_owed |= datagram.wants_ack;

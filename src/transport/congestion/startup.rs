@@ -160,18 +160,18 @@ impl WaitDrops {
 #[derive(Debug)]
 pub(super) struct Startup {
     /// Bytes of this round, and bytes a second at which it goes out.
-    window: f64,
-    pace: f64,
+    pub(super) window: f64,
+    pub(super) pace: f64,
     /// The round's bytes if it isn't short.
     whole: f64,
     /// It lasts for [`SHORT_SPREAD`], unless ticks are coarse.
     short: bool,
     /// Exists from the first packet on: most connections never send one.
     round: Option<Box<Round>>,
-    /// Bytes that the application wants to go out at once.
-    burst: f64,
+    /// Bytes that the application wants to go out at once, within one round trip.
+    pub(super) burst: f64,
     /// The round under way is such a burst.
-    bursting: bool,
+    pub(super) bursting: bool,
     /// The rate of the previous round, if that lost much.
     lossy: Option<f64>,
     drops: WaitDrops,
@@ -220,26 +220,6 @@ impl Startup {
             max_rate,
             max_burst: f64::from(max_burst_bytes),
         }
-    }
-
-    /// Lets `bytes` go out within one round trip.
-    pub(super) fn begin_burst(&mut self, bytes: f64) {
-        self.burst = bytes;
-    }
-
-    /// Whether the application asked for a burst.
-    pub(super) fn is_burst(&self) -> bool {
-        self.bursting
-    }
-
-    /// Bytes a second to send at.
-    pub(super) fn rate(&self) -> f64 {
-        self.pace
-    }
-
-    /// Bytes of the round.
-    pub(super) fn window(&self) -> f64 {
-        self.window
     }
 
     /// Whether the round goes on, with this many bytes in flight.

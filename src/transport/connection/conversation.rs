@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::config::ConnectionConfig;
+use super::held_packets::HeldPackets;
 use super::ledger::Ledger;
 use super::outbound::Outbound;
 use super::record::Record;
@@ -15,7 +16,7 @@ use crate::transport::framing::native::Control;
 use crate::transport::ledger::Reported;
 use crate::transport::ledger::acks::FullHeader;
 use crate::transport::outlet::Outlet;
-use crate::transport::packet::{AckEndpointConfig, HeaderKind};
+use crate::transport::packet::HeaderKind;
 use crate::transport::protocol::Protocol;
 use crate::transport::stream::{Draft, ResendTimer, Streams};
 use crate::wire::BitWriter;
@@ -23,7 +24,7 @@ use crate::wire::BitWriter;
 /// Once in this many packets the ledger may give back memory.
 const PACKETS_TO_SHRINK: u64 = 64;
 
-/// The peer's greeting and farewell.
+/// What came of the peer besides messages: its greeting, its farewell, and packets that can't be read here.
 #[derive(Debug, Default)]
 pub(super) struct Inbound {
     /// A packet of the peer had a hello.
@@ -32,6 +33,8 @@ pub(super) struct Inbound {
     pub(super) detail: Option<Box<str>>,
     /// The peer is a replayed capture: see [`ConnectionConfig`].
     pub(super) is_replayed: bool,
+    /// Packets that only code above the transport can read: only yojimbo's framing has them.
+    pub(super) held: HeldPackets,
 }
 
 /// A connection without its framing.
@@ -76,16 +79,12 @@ impl Conversation {
     ///
     /// # Errors
     /// When a setting is out of its bounds.
-    pub(super) fn new(
-        config: &ConnectionConfig,
-        packets: &AckEndpointConfig,
-        protocol: Arc<Protocol>,
-        skip_seed: Option<u64>,
-    ) -> Result<Self, ConfigError> {
+    pub(super) fn new(config: &ConnectionConfig, protocol: Arc<Protocol>) -> Result<Self, ConfigError> {
+        let packets = &config.packets;
         // A packet is composed to the smaller of a datagram and the largest packet.
         let datagram_bytes = packets.fragment_above.min(packets.max_packet_size);
         Ok(Conversation {
-            ledger: Ledger::new(packets, skip_seed)?,
+            ledger: Ledger::new(packets, config.skip_seed)?,
             inbound: Inbound { is_replayed: config.replayed, ..Inbound::default() },
             outbound: Outbound::new(config, &protocol, datagram_bytes)?,
             streams: Streams::new(&protocol, config.pool.clone()),
@@ -98,7 +97,7 @@ impl Conversation {
     /// Brings losses, estimates and limits up to date, before packets are composed.
     pub(super) fn begin_transmit(&mut self, now: Instant) {
         self.apply_losses(now);
-        self.ledger.endpoint.update(now);
+        self.ledger.endpoint.acks.update(now);
         self.outbound.update(now);
     }
 
@@ -109,11 +108,11 @@ impl Conversation {
 
     /// The timer after which messages are sent again.
     pub(super) fn resend_timer(&self) -> ResendTimer {
-        let not_before = if self.outbound.has_queue() { self.ledger.acked_at } else { Instant::ZERO };
+        let not_before = if self.outbound.window.has_queue() { self.ledger.acked_at } else { Instant::ZERO };
         // A message that is due before the middle of two ticks goes with the first of them: an ack takes whole ticks, and
         // a margin of milliseconds would cost one more. Never at once: it would go twice in one packet.
-        let timeout = self.ledger.endpoint.acks().resend_timeout();
-        let is_awake = self.ledger.pending_ack.is_awake();
+        let timeout = self.ledger.endpoint.acks.resend_timeout();
+        let is_awake = self.ledger.pending_ack.awake;
         let margin = if is_awake { Duration::ZERO } else { self.outbound.half_tick() };
         ResendTimer { timeout: timeout.saturating_sub(margin).max(timeout / 2), not_before }
     }
@@ -126,31 +125,28 @@ impl Conversation {
         planned: PacketPlan,
         write: impl Fn(&mut BitWriter, &Contents<'_>),
     ) {
-        let kind = self.ledger.endpoint.header_kind();
+        let kind = self.ledger.endpoint.config.header;
         let skipped = if kind == HeaderKind::Numbered { self.skip_numbers() } else { 0 };
         self.make_room_in_ledger();
-        let header = FullHeader { skipped, ..self.ledger.endpoint.acks().header() };
+        let header = FullHeader { skipped, ..self.ledger.endpoint.acks.header() };
         let Memory { writer, control, draft, chunk, .. } = self.scratch.get();
         let contents = Contents { protocol: &self.protocol, ack: header.ack, control, draft, chunk };
-        let (mut bytes, mut datagrams, mut payload_bytes, mut fragments) = (0, 1, 0, 0);
+        let (mut bytes, mut datagrams, mut fragments) = (0, 1, 0);
         if planned.fits {
             out.push(self.ledger.next_number, &mut |memory| {
                 let start = memory.len();
                 kind.write(&header, memory);
-                let payload = memory.len();
                 let mut writer = BitWriter::after(core::mem::take(memory));
                 write(&mut writer, &contents);
                 *memory = writer.into_bytes();
-                (bytes, payload_bytes) = (memory.len() - start, memory.len() - payload);
+                bytes = memory.len() - start;
             });
         } else {
             writer.clear();
             write(writer, &contents);
             // The bounds on messages and on everything else in a packet keep it below the endpoint's bound. A larger
             // packet would be lost.
-            let payload = writer.as_bytes();
-            payload_bytes = payload.len();
-            let Ok(packet) = self.ledger.endpoint.pack(header, payload) else {
+            let Ok(packet) = self.ledger.endpoint.pack(header, writer.as_bytes()) else {
                 return self.lose_unsent(planned.carried);
             };
             fragments = packet.fragments();
@@ -165,31 +161,25 @@ impl Conversation {
         }
         self.ledger.next_number += datagrams as u64;
         bytes += datagrams * self.outbound.datagram_overhead;
-        self.note_sent(now, &header, (bytes, payload_bytes, fragments), planned);
+        self.note_sent(now, bytes, fragments, planned);
     }
 
     /// Records a packet that was sent.
-    fn note_sent(
-        &mut self,
-        now: Instant,
-        header: &FullHeader,
-        (bytes, payload_bytes, fragments): (usize, usize, usize),
-        planned: PacketPlan,
-    ) {
+    fn note_sent(&mut self, now: Instant, bytes: usize, fragments: usize, planned: PacketPlan) {
         let PacketPlan { hello, messages, slice_bytes, reported, carried, .. } = planned;
         // The budget is for messages: acks are paid for by what they ack, and slices have a rate of their own. If slices
         // were charged, a chunk faster than the budget would silence the game for as long as it lasts. At most 256 KiB and
         // their headers.
         let message_bytes = if messages { (bytes - slice_bytes) as u32 } else { 0 };
         let stamp = self.outbound.on_sent(now, bytes as u32, message_bytes);
-        let mut record = Record::new(hello, reported, carried);
-        (record.stamp, record.message_bytes) = (stamp, message_bytes);
-        let passed = self.ledger.endpoint.note_sent(now, header, payload_bytes, fragments, record);
+        self.ledger.notifications.track_sent(!carried.is_empty());
+        let record = Record { hello, stamp, message_bytes, reported, carried };
+        let passed = self.ledger.endpoint.note_sent(now, bytes as u32, fragments, record);
         self.ledger.forget(passed);
         self.ledger.ranges.commit(reported);
         self.ledger.note_sent(now);
-        if self.ledger.endpoint.acks().counters().sent.is_multiple_of(PACKETS_TO_SHRINK) {
-            let passed = self.ledger.endpoint.acks_mut().shrink();
+        if self.ledger.endpoint.acks.counters.sent.is_multiple_of(PACKETS_TO_SHRINK) {
+            let passed = self.ledger.endpoint.acks.shrink();
             self.ledger.forget(passed.into_iter().flatten());
         }
     }
@@ -197,10 +187,11 @@ impl Conversation {
     /// Goes on to the number of the next packet; returns how many before it have no packet, as its header says it.
     fn skip_numbers(&mut self) -> u8 {
         let number = self.ledger.take_number();
-        let before = self.ledger.endpoint.next_sequence();
+        let before = self.ledger.endpoint.acks.next_sequence();
         for _ in before..number {
             self.make_room_in_ledger();
-            let passed = self.ledger.endpoint.acks_mut().skip_number();
+            self.ledger.notifications.track_sent(false);
+            let passed = self.ledger.endpoint.acks.skip_number();
             self.ledger.forget(passed);
         }
         u8::try_from(number - before).unwrap_or(u8::MAX)
@@ -216,8 +207,8 @@ impl Conversation {
 
     /// Gives up the oldest packet if the next one takes its place: its contents may have to be sent again.
     fn make_room_in_ledger(&mut self) {
-        if self.ledger.endpoint.acks().is_full()
-            && let Some(lost) = self.ledger.endpoint.acks_mut().give_up_oldest()
+        if self.ledger.endpoint.acks.is_full()
+            && let Some(lost) = self.ledger.endpoint.acks.give_up_oldest()
         {
             self.apply_loss(lost);
         }

@@ -3,7 +3,6 @@
 use core::fmt::Debug;
 
 use super::conversation::Conversation;
-use super::yojimbo::HeldPackets;
 use super::{ConnectionConfig, End, native, yojimbo};
 use crate::limits::ConfigError;
 use crate::limits::MAX_PAYLOAD;
@@ -12,7 +11,7 @@ use crate::transport::ack_endpoint::Incoming;
 use crate::transport::direct_tables::DirectTables;
 use crate::transport::framing::CloseReason;
 use crate::transport::outlet::Outlet;
-use crate::transport::packet::{AckEndpointConfig, HeaderKind, numbered};
+use crate::transport::packet::{HeaderKind, numbered};
 use crate::transport::protocol::{MAX_CONTROL_BYTES, Protocol};
 use crate::transport::stream::Fill;
 
@@ -62,38 +61,20 @@ pub(super) trait Framing: Debug + Send + Sync {
     ) -> Option<Vec<u8>> {
         None
     }
-
-    /// Packets that only code above the transport can read.
-    fn held(&self) -> Option<&HeldPackets> {
-        None
-    }
-
-    /// The same, for changes.
-    fn held_mut(&mut self) -> Option<&mut HeldPackets> {
-        None
-    }
 }
 
-/// A framing with the settings that it asks for.
-pub(super) struct FramingSetup {
-    pub(super) framing: Box<dyn Framing>,
-    pub(super) packets: AckEndpointConfig,
-    /// The seed by which packet numbers are skipped, if any are.
-    pub(super) skip_seed: Option<u64>,
-}
-
-/// The framing of a protocol's connections.
+/// The framing of a protocol's connections, which changes the settings to those that it asks for.
 ///
 /// # Errors
 /// When a packet has no room for the largest message of a channel.
-pub(super) fn open(config: &ConnectionConfig, protocol: &Protocol) -> Result<FramingSetup, ConfigError> {
+pub(super) fn open(
+    config: &mut ConnectionConfig,
+    protocol: &Protocol,
+) -> Result<Box<dyn Framing>, ConfigError> {
     if let Some(yojimbo) = protocol.yojimbo() {
         // The protocol ensures that every message fits.
-        return Ok(FramingSetup {
-            framing: Box::<yojimbo::Yojimbo>::default(),
-            packets: yojimbo.packets(&config.packets),
-            skip_seed: None,
-        });
+        (config.packets, config.skip_seed) = (yojimbo.packets(&config.packets), None);
+        return Ok(Box::<yojimbo::Yojimbo>::default());
     }
     let largest = protocol.channels().iter().map(|channel| channel.max_message_bytes).max().unwrap_or(0);
     let bytes = config.packets.max_packet_size;
@@ -103,34 +84,29 @@ pub(super) fn open(config: &ConnectionConfig, protocol: &Protocol) -> Result<Fra
         bytes,
         "at least 1024 above max_message_bytes of each channel",
     )?;
-    Ok(FramingSetup {
-        framing: Box::<native::Native>::default(),
-        packets: native_packets(&config.packets),
-        skip_seed: config.skip_seed,
-    })
-}
-
-/// The settings of packets of our own framing: each datagram fits a payload of the layer below, which numbers it.
-fn native_packets(config: &AckEndpointConfig) -> AckEndpointConfig {
-    let mut packets = config.clone();
+    // Each datagram fits a payload of the layer below, which numbers it.
+    let packets = &mut config.packets;
     packets.header = HeaderKind::Numbered;
     packets.fragment_above = packets.fragment_above.min(MAX_PAYLOAD - numbered::MAX_SIZE);
     // Fragments are refused before this many numbers anyway.
     packets.reassembly.window = packets.acks.received_window;
-    packets
+    Ok(Box::<native::Native>::default())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::transport::packet::AckEndpointConfig;
     use crate::transport::protocol::{Body, ChannelConfig, MessageType};
 
     #[test]
     fn settings_of_other_framings_cannot_break_our_own() {
         let message = MessageType { name: "A".into(), body: Body::Opaque { max_bytes: 10 } };
         let protocol = Protocol::new(vec![message], vec![ChannelConfig::unreliable()]).unwrap();
-        let config = ConnectionConfig { packets: AckEndpointConfig::large(), ..ConnectionConfig::default() };
-        let packets = open(&config, &protocol).unwrap().packets;
+        let mut config =
+            ConnectionConfig { packets: AckEndpointConfig::large(), ..ConnectionConfig::default() };
+        open(&mut config, &protocol).unwrap();
+        let packets = config.packets;
         assert_eq!(packets.header, HeaderKind::Numbered);
         assert!(packets.fragment_above + numbered::MAX_SIZE <= MAX_PAYLOAD);
         assert_eq!(packets.reassembly.window, packets.acks.received_window);

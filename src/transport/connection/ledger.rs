@@ -66,9 +66,9 @@ impl Ledger {
 
     /// Whether a packet of the peer acks a number beyond the newest packet sent.
     pub(super) fn acks_unsent(&self, incoming: &Incoming<'_>, has_ranges: bool) -> bool {
-        let header = incoming.header();
+        let header = incoming.header;
         let acks_any = header.ack_bits != 0 || has_ranges;
-        acks_any && ahead(header.ack, self.endpoint.newest_sent()) > 0
+        acks_any && ahead(header.ack, self.endpoint.acks.newest_sent()) > 0
     }
 
     /// The layer below has used all numbers before this one.
@@ -79,8 +79,8 @@ impl Ledger {
     /// The number of the next packet of our own framing. It may leave one out.
     pub(super) fn take_number(&mut self) -> u64 {
         self.next_number += u64::from(self.skips.as_mut().is_some_and(Skips::is_due));
-        if self.endpoint.acks().counters().sent == 0 {
-            self.endpoint.begin_at(self.next_number);
+        if self.endpoint.acks.counters.sent == 0 {
+            self.endpoint.acks.begin_at(self.next_number);
             self.notifications.begin_at(self.next_number);
         }
         self.next_number
@@ -95,11 +95,11 @@ impl Ledger {
         sampling: RttSampling,
         acked: &mut Vec<Acked>,
     ) {
-        let sequence = incoming.sequence();
+        let sequence = incoming.header.sequence;
         self.endpoint.accept(now, incoming, sampling, acked);
-        self.endpoint.acks_mut().remember_received(self.ranges.len());
-        self.ranges.record(sequence, self.endpoint.acks().received_window());
-        if self.endpoint.acks().newest_received() == Some(sequence) {
+        self.endpoint.acks.remember_received(self.ranges.len());
+        self.ranges.record(sequence, self.endpoint.acks.received.window());
+        if self.endpoint.acks.received.newest == Some(sequence) {
             self.newest_at = Some(now);
         }
     }
@@ -129,7 +129,7 @@ impl Ledger {
 
     /// The memory that the next packet needs is fetched into the processor's cache.
     pub(super) fn prefetch(&self) {
-        self.endpoint.acks().prefetch();
+        self.endpoint.acks.prefetch();
         self.carried.prefetch();
     }
 }
@@ -144,8 +144,7 @@ mod tests {
     }
 
     fn send(ledger: &mut Ledger, now: Instant) {
-        let header = ledger.endpoint.acks().header();
-        ledger.endpoint.note_sent(now, &header, 1, 0, Record::default());
+        ledger.endpoint.note_sent(now, 1, 0, Record::default());
         ledger.note_sent(now);
     }
 

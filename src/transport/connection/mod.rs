@@ -13,7 +13,8 @@
 //! |---|---|
 //! | `ledger` | packets sent and received: contents until their outcome is known, pending acks, numbers |
 //! | `outbound` | limits on sending: budget, window, congestion controller |
-//! | `conversation` | these two, the peer's greeting and farewell, streams and chunks; sends written packets |
+//! | `held_packets` | packets that only code above the transport can read |
+//! | `conversation` | these three, the peer's greeting and farewell, streams and chunks; sends written packets |
 //! | `outcomes` | the effects of acks and losses on all of them |
 //! | `framing` | the trait that `native` and `yojimbo` implement: when packets are composed, how they are written and read |
 //!
@@ -25,6 +26,7 @@
 mod config;
 mod conversation;
 mod framing;
+mod held_packets;
 mod ledger;
 mod native;
 mod outbound;
@@ -43,7 +45,8 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use self::conversation::Conversation;
-use self::framing::{Framing, FramingSetup};
+use self::framing::Framing;
+use self::held_packets::HeldPackets;
 use super::chunks::{ChunkError, Chunks, ContentHash, MAX_BURST_CHUNK_BYTES, Source};
 use super::congestion::CongestionConfig;
 use super::direct_tables::DirectTables;
@@ -88,8 +91,9 @@ impl Connection {
     ///
     /// When a setting is out of its bounds.
     pub fn new(config: &ConnectionConfig, protocol: Arc<Protocol>) -> Result<Self, ConfigError> {
-        let FramingSetup { framing, packets, skip_seed } = framing::open(config, &protocol)?;
-        Ok(Connection { parts: Conversation::new(config, &packets, protocol, skip_seed)?, framing })
+        let mut config = config.clone();
+        let framing = framing::open(&mut config, &protocol)?;
+        Ok(Connection { parts: Conversation::new(&config, protocol)?, framing })
     }
 
     // --- receiving ---------------------------------------------------------------------------------------
@@ -118,8 +122,7 @@ impl Connection {
         datagram: &[u8],
         tables: &mut dyn DirectTables,
     ) -> Result<(), End> {
-        self.parts.streams.begin_direct(tables.tick());
-        tables.begin(now);
+        self.parts.streams.begin_direct(tables.begin(now));
         let handled = self.handle(now, number, datagram, Some(&mut *tables));
         if !matches!(handled, Ok(true)) {
             tables.cut();
@@ -169,9 +172,7 @@ impl Connection {
                 self.reclaim(received.body);
             }
         }
-        if let Some(held) = self.framing.held_mut() {
-            held.clear();
-        }
+        self.parts.inbound.held = HeldPackets::default();
         while self.parts.chunks.poll_event().is_some() {}
     }
 
@@ -254,7 +255,7 @@ impl Connection {
     /// The conversation is over: every open message is reported as lost.
     pub fn abandon_all(&mut self) {
         let Conversation { ledger, streams, .. } = &mut self.parts;
-        ledger.notifications.abandon_all(ledger.endpoint.acks_mut());
+        ledger.notifications.abandon_all();
         streams.abandon_all(|channel, tag| {
             ledger.notifications.push(Notification { channel: channel as u8, tag, delivered: false });
         });
@@ -284,7 +285,7 @@ impl Connection {
         }
         let number = parts.chunks.send(now, source, hash, label)?;
         if burst {
-            let packets = bytes.div_ceil(parts.chunks.slice_bytes().into());
+            let packets = bytes.div_ceil(parts.chunks.slice_bytes.into());
             let overhead = packets * (parts.outbound.datagram_overhead + SLICE_OVERHEAD) as u64;
             parts.outbound.begin_burst((bytes + overhead) as u32);
         }
@@ -317,7 +318,7 @@ impl Connection {
     /// Whether [`Connection::transmit_between`] is called between ticks, too. Then acks that no message of a tick
     /// carries wait for a message that does, or until they are due between ticks.
     pub fn set_awake(&mut self, awake: bool) {
-        self.parts.ledger.pending_ack.set_awake(awake);
+        self.parts.ledger.pending_ack.awake = awake;
     }
 
     /// How many bits of messages may go out now, before packet headers: the rest of the budget, and the line's known
@@ -351,17 +352,17 @@ impl Connection {
 
     /// How many packets counted as lost so far.
     pub(crate) fn packets_lost(&self) -> u64 {
-        self.parts.ledger.endpoint.acks().counters().lost
+        self.parts.ledger.endpoint.acks.counters.lost
     }
 
     /// The newest packet of the peer.
     pub fn newest_received(&self) -> Option<u64> {
-        self.parts.ledger.endpoint.acks().newest_received()
+        self.parts.ledger.endpoint.acks.received.newest
     }
 
     /// Whether a packet of the peer, older than the newest one, hasn't arrived; true for those long ago.
     pub fn is_missing(&self, sequence: u64) -> bool {
-        self.parts.ledger.endpoint.acks().is_missing(sequence)
+        self.parts.ledger.endpoint.acks.received.is_missing(sequence)
     }
 
     /// When the newest packet that the peer acked was sent. The peer has our acks of all packets that had arrived by then.
@@ -371,17 +372,17 @@ impl Connection {
 
     /// How the packets fare.
     pub fn stats(&self) -> Stats {
-        self.parts.ledger.endpoint.stats()
+        self.parts.ledger.endpoint.acks.stats()
     }
 
     /// The longest of the last round trips; zero before the first.
     pub fn longest_rtt(&self) -> Duration {
-        self.parts.ledger.endpoint.acks().longest_rtt()
+        self.parts.ledger.endpoint.acks.longest_rtt()
     }
 
     /// The counters of the packet layer, drops by name.
     pub fn counters(&self) -> PacketCounters {
-        self.parts.ledger.endpoint.counters()
+        self.parts.ledger.endpoint.acks.counters
     }
 
     /// Counts of one channel.

@@ -16,10 +16,10 @@ const MAX_TICK: Duration = Duration::from_millis(100);
 /// The limits on what a connection sends.
 #[derive(Debug)]
 pub(super) struct Outbound {
-    budget: Budget,
+    pub(super) budget: Budget,
     /// Messages also yield to the line: see [`MessageWindow`].
     is_adaptive: bool,
-    window: MessageWindow,
+    pub(super) window: MessageWindow,
     /// None if there are no chunks.
     controller: Option<Box<Adaptive>>,
     /// The bits of a packet that one datagram holds.
@@ -99,27 +99,17 @@ impl Outbound {
         self.controller.as_mut().is_some_and(|controller| controller.can_send(now))
     }
 
-    /// Whether the budget has room for messages. The line counts, too: see [`Outbound::line_has_room`].
-    pub(super) fn budget_allows(&self) -> bool {
-        self.budget.allows()
-    }
-
     /// Whether the line has room for messages, as far as is known. Asked when messages are due, because the window notes
     /// that they wait.
     pub(super) fn line_has_room(&mut self) -> bool {
         !self.is_adaptive || self.window.allows()
     }
 
-    /// Whether messages have filled a queue in the line.
-    pub(super) fn has_queue(&self) -> bool {
-        self.window.has_queue()
-    }
-
     /// How many bits of messages may go out now, before packet headers.
     pub(super) fn message_bits(&mut self, now: Instant) -> usize {
         self.budget.refill(now);
         let line = if self.is_adaptive { self.window.room() } else { f64::INFINITY };
-        (self.budget.level().min(line).max(0.0) * 8.0) as usize
+        (self.budget.pacer.credit.min(line).max(0.0) * 8.0) as usize
     }
 
     /// When budget and line may have room for messages.
@@ -168,7 +158,7 @@ impl Outbound {
     /// A packet of this many bytes on the wire went out, `message_bytes` of them charged to messages. Returns the
     /// controller's stamp for the packet.
     pub(super) fn on_sent(&mut self, now: Instant, bytes: u32, message_bytes: u32) -> Option<SentStamp> {
-        self.budget.spend(message_bytes as usize);
+        self.budget.pacer.spend(message_bytes.into());
         self.window.on_sent(now, message_bytes);
         self.controller.as_mut().map(|controller| controller.on_sent(now, bytes))
     }
@@ -227,7 +217,7 @@ impl Outbound {
 
     /// How much may be sent in messages.
     pub(super) fn budget(&self) -> BudgetConfig {
-        BudgetConfig { rate: self.budget.config(), adaptive: self.is_adaptive }
+        BudgetConfig { rate: self.budget.config, adaptive: self.is_adaptive }
     }
 
     /// Changes how much may be sent in messages, from now on.
@@ -274,12 +264,12 @@ mod tests {
         let mut outbound = outbound(ChannelConfig::reliable_ordered());
         let at = Instant::from_millis;
         outbound.update(at(0));
-        assert!(outbound.budget_allows());
+        assert!(outbound.budget.pacer.allows());
         outbound.on_sent(at(0), 700, 700);
-        assert!(!outbound.budget_allows() && outbound.allows_slice(at(0)));
+        assert!(!outbound.budget.pacer.allows() && outbound.allows_slice(at(0)));
         assert_eq!((outbound.next_messages(), outbound.message_bits(at(0))), (at(200), 0));
         outbound.update(at(300));
-        assert!(outbound.budget_allows());
+        assert!(outbound.budget.pacer.allows());
         assert_eq!(outbound.message_bits(at(300)), 800);
     }
 
@@ -297,7 +287,7 @@ mod tests {
         });
         assert!(sent.count() < 10_000, "the rate has an end");
         assert!(outbound.next_bulk() > at(0));
-        assert!(outbound.budget_allows());
+        assert!(outbound.budget.pacer.allows());
     }
 
     #[test]

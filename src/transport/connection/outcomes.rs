@@ -13,7 +13,7 @@ impl Conversation {
     pub(super) fn apply_acks(&mut self, now: Instant, round_trip: Option<RoundTrip>) {
         let Memory { packet, acked, notifications, stamps, .. } = self.scratch.get();
         for range in &packet.control.ranges {
-            self.ledger.endpoint.acks_mut().ack_range(range.newest, range.oldest, acked);
+            self.ledger.endpoint.acks.ack_range(range.newest, range.oldest, acked);
         }
         // Header and ranges have them newest first.
         acked.reverse();
@@ -22,8 +22,8 @@ impl Conversation {
             self.ledger.note_acked(now, sent_at);
         }
         for acked in acked.drain(..) {
-            let Some(sent) = self.ledger.endpoint.acks_mut().note_mut(acked.sequence) else { continue };
-            let Record { hello, stamp, message_bytes, reported, ref mut carried, .. } = *sent;
+            let Some(sent) = self.ledger.endpoint.acks.note_mut(acked.sequence) else { continue };
+            let Record { hello, stamp, message_bytes, reported, ref mut carried } = *sent;
             let carried = core::mem::take(carried);
             stamps.extend(stamp.map(|stamp| (stamp, acked.late)));
             self.outbound.on_messages_acked(message_bytes, acked.late);
@@ -55,8 +55,7 @@ impl Conversation {
                 }
             }
             self.ledger.carried.clear(carried);
-            let acks = self.ledger.endpoint.acks_mut();
-            self.ledger.notifications.resolve(acks, acked.sequence, notifications);
+            self.ledger.notifications.resolve(acked.sequence, notifications);
         }
         self.outbound.on_acked(now, stamps, round_trip);
     }
@@ -65,26 +64,25 @@ impl Conversation {
     pub(super) fn apply_losses(&mut self, now: Instant) {
         let mut lost = core::mem::take(&mut self.scratch.get().lost);
         lost.clear();
-        self.ledger.endpoint.poll_lost(now, &mut lost);
+        self.ledger.endpoint.acks.poll_lost(now, &mut lost);
         lost.drain(..).for_each(|sequence| self.apply_loss(sequence));
         self.scratch.get().lost = lost;
     }
 
     /// A packet counts as lost.
     pub(super) fn apply_loss(&mut self, sequence: u64) {
-        if let Some(record) = self.ledger.endpoint.acks_mut().note_mut(sequence) {
+        if let Some(record) = self.ledger.endpoint.acks.note_mut(sequence) {
             let (stamp, message_bytes) = (record.stamp, record.message_bytes);
             let carried = core::mem::take(&mut record.carried);
             self.outbound.on_lost(stamp, message_bytes);
             self.lose(&carried);
             // It may yet be acked.
-            if let Some(record) = self.ledger.endpoint.acks_mut().note_mut(sequence) {
+            if let Some(record) = self.ledger.endpoint.acks.note_mut(sequence) {
                 record.carried = carried;
             }
         }
         let notifications = &mut self.scratch.get().notifications;
-        let acks = self.ledger.endpoint.acks_mut();
-        self.ledger.notifications.resolve(acks, sequence, notifications);
+        self.ledger.notifications.resolve(sequence, notifications);
     }
 
     /// Notifies streams and chunks that a packet's contents are lost, and collects notifications.

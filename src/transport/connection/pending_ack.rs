@@ -30,10 +30,11 @@ pub(super) struct PendingAck {
     hasty: bool,
     /// The channel whose messages' acks may wait for the next packet, and how long.
     patient: Option<(u8, Duration)>,
-    /// One of them has parts of a chunk, or messages that are sent again until they are acked.
-    urgent: bool,
-    /// The driver is awake between ticks.
-    awake: bool,
+    /// One of them has parts of a chunk, or messages or credit of a reliable channel: its ack goes with this tick, or soon
+    /// after it came.
+    pub(super) urgent: bool,
+    /// The driver is awake between ticks, and will send what is due then.
+    pub(super) awake: bool,
     /// When the first of them came.
     since: Instant,
     /// An ack alone would have been larger than what it acks.
@@ -43,22 +44,6 @@ pub(super) struct PendingAck {
 }
 
 impl PendingAck {
-    /// Whether the driver is awake between ticks, and will send what is due then.
-    pub(super) fn set_awake(&mut self, awake: bool) {
-        self.awake = awake;
-    }
-
-    /// Whether the driver is awake between ticks.
-    pub(super) fn is_awake(&self) -> bool {
-        self.awake
-    }
-
-    /// The packet that was just counted has parts of a chunk, or messages or credit of a reliable channel: its ack goes with
-    /// this tick, or soon after it came.
-    pub(super) fn hurry(&mut self) {
-        self.urgent = true;
-    }
-
     /// A datagram of this many bytes came.
     pub(super) fn grant(&mut self, bytes: usize) {
         self.credit = (self.credit + bytes).min(MAX_CREDIT);
@@ -159,8 +144,7 @@ mod tests {
     }
 
     fn pending(awake: bool) -> PendingAck {
-        let mut pending = PendingAck::default();
-        pending.set_awake(awake);
+        let mut pending = PendingAck { awake, ..PendingAck::default() };
         pending.count(ms(100), true);
         pending
     }
@@ -181,7 +165,7 @@ mod tests {
         assert!(many.is_pending(ms(101)));
         assert_eq!(many.due_at(), Instant::ZERO);
         let mut urgent = pending(true);
-        urgent.hurry();
+        urgent.urgent = true;
         assert!(urgent.is_pending(ms(100)));
         assert_eq!(urgent.due_at(), ms(101), "no tick may come for long");
         urgent.clear();

@@ -4,7 +4,6 @@ use crate::store::List;
 use crate::transport::chunks;
 use crate::transport::congestion::SentStamp;
 use crate::transport::ledger::Reported;
-use crate::transport::ledger::notifications::{HasPending, PendingNotifications};
 use crate::transport::message::Selected;
 use crate::transport::stream::CreditMark;
 
@@ -19,23 +18,6 @@ pub(super) struct Record {
     pub(super) reported: Reported,
     /// Its contents, in [`Connection`](super::Connection)'s lists.
     pub(super) carried: List,
-    /// Its notifications, which wait for earlier packets.
-    pending: PendingNotifications,
-}
-
-impl Record {
-    /// For a packet that is about to be sent.
-    pub(super) fn new(hello: bool, reported: Reported, carried: List) -> Self {
-        let pending =
-            if carried.is_empty() { PendingNotifications::default() } else { PendingNotifications::open() };
-        Record { hello, reported, carried, pending, ..Record::default() }
-    }
-}
-
-impl HasPending for Record {
-    fn pending(&mut self) -> &mut PendingNotifications {
-        &mut self.pending
-    }
 }
 
 #[derive(Clone, Copy, Debug)]

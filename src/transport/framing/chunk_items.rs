@@ -63,7 +63,7 @@ fn write_verdict(writer: &mut BitWriter, verdict: &Verdict) {
             }
             writer.bool(false);
         }
-        Verdict::Rejected(rejection) => writer.bits(rejection.number().into(), 3),
+        Verdict::Rejected(rejection) => writer.bits(*rejection as u64, 3),
         Verdict::Complete => writer.bits(COMPLETE, 3),
     }
 }

@@ -12,6 +12,7 @@
 use std::collections::VecDeque;
 
 use crate::store::sequence::ahead;
+use crate::wire::Measure;
 
 /// One run of acked packets: both ends included, `newest` at or after `oldest`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -299,25 +300,12 @@ impl Room {
 
 /// Bits of the gap in front of a range, where the walk has come down to `at`.
 fn gap_bits(at: u64, range: AckRange) -> usize {
-    relative_bits(at.wrapping_sub(range.newest))
+    Measure::relative(at.wrapping_sub(range.newest) as u32 + 1)
 }
 
 /// Bits of the rest of a range.
 fn run_bits(range: AckRange) -> usize {
-    relative_bits(range.newest.wrapping_sub(range.oldest)) + 1
-}
-
-/// [`Measure::relative`](crate::wire::Measure::relative) for the number after this one, by a table: it is computed
-/// for each range of each packet.
-fn relative_bits(before: u64) -> usize {
-    match before {
-        0 => 1,
-        1..=5 => 5,
-        6..=22 => 8,
-        23..=279 => 13,
-        280..=4376 => 18,
-        _ => 23,
-    }
+    Measure::relative(range.newest.wrapping_sub(range.oldest) as u32 + 1) + 1
 }
 
 #[cfg(test)]

@@ -134,10 +134,11 @@ pub struct Acks<T = ()> {
     /// Everything sent before this one is acked or lost.
     oldest_in_flight: u64,
     /// A number was acked that no packet had.
-    acked_skipped: bool,
+    pub(in crate::transport) acked_skipped: bool,
     /// Lost by being overwritten, not yet polled.
     overwritten: VecDeque<u64>,
-    received: ReceivedPackets,
+    /// The packets of the peer.
+    pub(crate) received: ReceivedPackets,
     /// The acks of the newest header: the next ones repeat most of them.
     heard: (u64, u32),
     loss_bound: LossBound,
@@ -150,7 +151,8 @@ pub struct Acks<T = ()> {
     most_in_flight: usize,
     rtt: Rtt,
     recent: Recent,
-    pub(in crate::transport) counters: PacketCounters,
+    /// How many packets had which outcome.
+    pub counters: PacketCounters,
 }
 
 impl<T: Default> Acks<T> {
@@ -179,9 +181,9 @@ impl<T: Default> Acks<T> {
         })
     }
 
-    /// Starts packet numbers here instead of at 0, before anything is sent. A peer that knows only 16 bits of them accepts
-    /// any number below 16,384 as a first one, however large its window.
-    pub(in crate::transport) fn begin_at(&mut self, first: u64) {
+    /// Starts packet numbers here instead of at 0, before anything is sent: at a number that strangers can't guess. A
+    /// peer that knows only 16 bits of them accepts any number below 16,384 as a first one, however large its window.
+    pub fn begin_at(&mut self, first: u64) {
         self.sent = SentPackets::new(self.sent.capacity(), first);
         self.oldest_in_flight = first;
     }
@@ -196,14 +198,14 @@ impl<T: Default> Acks<T> {
         self.sent.get(sequence).is_some()
     }
 
-    /// Whether a number was acked that [`Acks::skip_number`] left out.
-    pub(in crate::transport) fn acked_skipped(&self) -> bool {
-        self.acked_skipped
-    }
-
     /// The number of the next packet sent.
     pub fn next_sequence(&self) -> u64 {
         self.sent.next()
+    }
+
+    /// The newest packet sent.
+    pub(in crate::transport) fn newest_sent(&self) -> u64 {
+        self.next_sequence().wrapping_sub(1)
     }
 
     /// The header of the next packet sent, with the freshest acks.
@@ -343,21 +345,6 @@ impl<T: Default> Acks<T> {
         }
     }
 
-    /// The packets received that are remembered.
-    pub fn received_window(&self) -> usize {
-        self.received.window()
-    }
-
-    /// The packets sent that are remembered.
-    pub fn sent_window(&self) -> usize {
-        self.sent.capacity()
-    }
-
-    /// Moves the window of received packets up to `sequence` without receiving it: only a part of it is here.
-    pub fn advance_received(&mut self, sequence: u64) {
-        self.received.advance(sequence);
-    }
-
     /// Appends the packets that `header` newly acks to `out`, newest first, as reliable 1.0 does: the order of its samples.
     pub fn process(
         &mut self,
@@ -439,7 +426,8 @@ impl<T: Default> Acks<T> {
         }
     }
 
-    /// Appends the packets that count as lost by now to `out`, in sequence order. Each is reported once.
+    /// Appends the packets that count as lost by now to `out`, in sequence order. Each is reported once, and later acks
+    /// of it are only counted. Without this call only packets that leave the window are given up.
     pub fn poll_lost(&mut self, now: Instant, out: &mut Vec<u64>) {
         out.extend(self.overwritten.drain(..));
         if self.oldest_in_flight == self.sent.next() {
@@ -495,16 +483,6 @@ impl<T: Default> Acks<T> {
         (round_trip / 8).max(MIN_PROBE_INTERVAL)
     }
 
-    /// The newest packet received.
-    pub fn newest_received(&self) -> Option<u64> {
-        self.received.newest()
-    }
-
-    /// Whether a packet of the peer, older than the newest one, hasn't arrived; true for those older than the window.
-    pub(in crate::transport) fn is_missing(&self, sequence: u64) -> bool {
-        self.received.is_missing(sequence)
-    }
-
     /// Brings packet loss and bandwidth up to date: once a tick, after [`Acks::poll_lost`].
     pub fn update(&mut self, now: Instant) {
         self.recent.update(now);
@@ -521,11 +499,6 @@ impl<T: Default> Acks<T> {
         self.rtt.summarize(&mut stats);
         self.recent.summarize(&mut stats);
         stats
-    }
-
-    /// How many packets had which outcome.
-    pub fn counters(&self) -> PacketCounters {
-        self.counters
     }
 }
 

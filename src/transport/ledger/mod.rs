@@ -4,7 +4,7 @@ mod ack_ranges;
 pub mod acks;
 pub mod estimate;
 mod laps;
-pub(super) mod notifications;
+mod notifications;
 mod received;
 mod reordering;
 mod sent;

@@ -6,8 +6,10 @@
 
 use std::collections::VecDeque;
 
-use super::acks::Acks;
 use crate::store::{List, Lists};
+
+/// The places for packets that are kept while none waits: those of a large transfer are given back.
+const KEPT_PACKETS: usize = 64;
 
 /// The outcome of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,30 +26,19 @@ pub struct Notification {
 pub(in crate::transport) struct Notifications {
     /// All packets before this one were reported.
     next: u64,
+    /// The packets from `next` on.
+    packets: VecDeque<PendingPacket>,
     /// Notifications that wait for earlier packets.
     waiting: Lists<Notification>,
     ready: VecDeque<Notification>,
 }
 
-/// The part of a packet's record that notifications need.
-#[derive(Debug, Default)]
-pub(in crate::transport) struct PendingNotifications {
+/// A packet whose notifications wait for earlier packets.
+#[derive(Debug)]
+struct PendingPacket {
     /// Whether neither an ack nor a loss decided it yet, and something of it is awaited.
     is_open: bool,
-    /// Notifications that wait for earlier packets.
     waiting: List,
-}
-
-impl PendingNotifications {
-    /// For a packet that is about to be sent.
-    pub(in crate::transport) fn open() -> Self {
-        PendingNotifications { is_open: true, ..PendingNotifications::default() }
-    }
-}
-
-/// A packet's record, with its pending notifications.
-pub(in crate::transport) trait HasPending: Default {
-    fn pending(&mut self) -> &mut PendingNotifications;
 }
 
 impl Notifications {
@@ -56,42 +47,41 @@ impl Notifications {
         self.next = first;
     }
 
-    /// A packet was acked or lost, which decided these notifications.
-    pub(in crate::transport) fn resolve<T: HasPending>(
-        &mut self,
-        acks: &mut Acks<T>,
-        sequence: u64,
-        notifications: &mut Vec<Notification>,
-    ) {
-        match acks.note_mut(sequence).map(HasPending::pending) {
-            Some(pending) if pending.is_open => {
-                pending.is_open = false;
-                notifications
-                    .drain(..)
-                    .for_each(|notification| self.waiting.push(&mut pending.waiting, notification));
-            }
-            // The packet was reported before: later notifications about it come last.
-            _ => self.ready.extend(notifications.drain(..)),
+    /// The next packet was sent, or its number was skipped. With `is_open`, its outcome is awaited.
+    pub(in crate::transport) fn track_sent(&mut self, is_open: bool) {
+        if is_open || !self.packets.is_empty() {
+            self.packets.push_back(PendingPacket { is_open, waiting: List::default() });
+        } else {
+            self.next += 1;
         }
-        self.release(acks, |pending| !pending.is_open);
     }
 
-    /// Hands over what waits, up to the first packet that may not be passed.
-    fn release<T: HasPending>(
-        &mut self,
-        acks: &mut Acks<T>,
-        may_pass: impl Fn(&PendingNotifications) -> bool,
-    ) {
-        while self.next != acks.next_sequence() {
-            if let Some(pending) = acks.note_mut(self.next).map(HasPending::pending) {
-                if !may_pass(pending) {
-                    return;
-                }
-                let waiting = core::mem::take(&mut pending.waiting);
-                self.ready.extend(self.waiting.iter(&waiting));
-                self.waiting.clear(waiting);
+    /// A packet was acked or lost, which decided these notifications.
+    pub(in crate::transport) fn resolve(&mut self, sequence: u64, notifications: &mut Vec<Notification>) {
+        let index = sequence.checked_sub(self.next).and_then(|index| usize::try_from(index).ok());
+        match index.and_then(|index| self.packets.get_mut(index)).filter(|packet| packet.is_open) {
+            Some(packet) => {
+                packet.is_open = false;
+                let decided = notifications.drain(..);
+                decided.for_each(|notification| self.waiting.push(&mut packet.waiting, notification));
+                self.release();
             }
-            self.next = self.next.wrapping_add(1);
+            // The packet was reported before: later notifications about it come last.
+            None => self.ready.extend(notifications.drain(..)),
+        }
+    }
+
+    /// Hands over what waits, up to the first packet that is open.
+    fn release(&mut self) {
+        while self.packets.front().is_some_and(|packet| !packet.is_open)
+            && let Some(PendingPacket { waiting, .. }) = self.packets.pop_front()
+        {
+            self.ready.extend(self.waiting.iter(&waiting));
+            self.waiting.clear(waiting);
+            self.next += 1;
+        }
+        if self.packets.is_empty() {
+            self.packets.shrink_to(KEPT_PACKETS);
         }
     }
 
@@ -101,8 +91,9 @@ impl Notifications {
     }
 
     /// No more packets will be acked or lost: releases all waiting notifications.
-    pub(in crate::transport) fn abandon_all<T: HasPending>(&mut self, acks: &mut Acks<T>) {
-        self.release(acks, |_| true);
+    pub(in crate::transport) fn abandon_all(&mut self) {
+        self.packets.iter_mut().for_each(|packet| packet.is_open = false);
+        self.release();
     }
 
     pub(in crate::transport) fn poll(&mut self) -> Option<Notification> {
@@ -118,53 +109,36 @@ impl Notifications {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::time::Instant;
-    use crate::transport::packet::AcksConfig;
-
-    impl HasPending for PendingNotifications {
-        fn pending(&mut self) -> &mut PendingNotifications {
-            self
-        }
-    }
 
     #[test]
     fn what_is_known_early_waits_for_earlier_packets() {
-        let mut acks = Acks::<PendingNotifications>::new(&AcksConfig::default()).unwrap();
-        acks.begin_at(16_000);
         let mut notifications = Notifications::default();
         notifications.begin_at(16_000);
         // 16,002 is left out, and nothing waits for it.
-        for _ in 0..2 {
-            acks.track_sent(Instant::ZERO, 1, PendingNotifications::open());
-        }
-        acks.skip_number();
-        for _ in 0..3 {
-            acks.track_sent(Instant::ZERO, 1, PendingNotifications::open());
-        }
-        let mut resolve = |sequence: u64, delivered: bool, notifications: &mut Notifications| {
+        [true, true, false, true, true, true]
+            .into_iter()
+            .for_each(|is_open| notifications.track_sent(is_open));
+        let mut resolve = |sequence: u64, delivered: bool| {
             let mut of = vec![Notification { channel: 0, tag: sequence as u32, delivered }];
-            notifications.resolve(&mut acks, sequence, &mut of);
+            notifications.resolve(sequence, &mut of);
             std::iter::from_fn(|| notifications.poll()).map(|it| it.tag).collect::<Vec<_>>()
         };
-        assert!(resolve(16_004, true, &mut notifications).is_empty());
-        assert!(resolve(16_001, false, &mut notifications).is_empty());
-        assert_eq!(resolve(16_000, true, &mut notifications), [16_000, 16_001]);
-        assert_eq!(resolve(16_001, true, &mut notifications), [16_001], "late: behind the rest");
-        assert_eq!(resolve(16_003, true, &mut notifications), [16_003, 16_004]);
-        assert_eq!(resolve(16_005, true, &mut notifications), [16_005]);
+        assert!(resolve(16_004, true).is_empty());
+        assert!(resolve(16_001, false).is_empty());
+        assert_eq!(resolve(16_000, true), [16_000, 16_001]);
+        assert_eq!(resolve(16_001, true), [16_001], "late: behind the rest");
+        assert_eq!(resolve(16_003, true), [16_003, 16_004]);
+        assert_eq!(resolve(16_005, true), [16_005]);
     }
 
     #[test]
     fn at_the_end_what_waited_is_told() {
-        let mut acks = Acks::<PendingNotifications>::new(&AcksConfig::default()).unwrap();
         let mut notifications = Notifications::default();
-        for _ in 0..2 {
-            acks.track_sent(Instant::ZERO, 1, PendingNotifications::open());
-        }
+        [true, true].into_iter().for_each(|is_open| notifications.track_sent(is_open));
         let mut of = vec![Notification { channel: 0, tag: 5, delivered: true }];
-        notifications.resolve(&mut acks, 1, &mut of);
+        notifications.resolve(1, &mut of);
         assert_eq!(notifications.poll(), None);
-        notifications.abandon_all(&mut acks);
+        notifications.abandon_all();
         assert_eq!(notifications.poll().map(|it| it.tag), Some(5));
     }
 }

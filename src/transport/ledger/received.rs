@@ -24,11 +24,12 @@ pub enum NotNew {
 
 /// The window of received packets.
 #[derive(Clone, Debug)]
-pub(super) struct ReceivedPackets {
+pub(crate) struct ReceivedPackets {
     numbers: SequenceSet,
     /// Bit n is set if the packet n before the newest of the window was received: the ack bits of each header.
     bits: u32,
-    newest: Option<u64>,
+    /// The newest packet received.
+    pub(crate) newest: Option<u64>,
     /// Numbers that no packet of the peer had.
     skipped: SequenceSet,
     in_order_only: bool,
@@ -54,11 +55,6 @@ impl ReceivedPackets {
     /// The newest known packet, which headers ack.
     pub(super) fn ack(&self) -> u64 {
         self.numbers.next().wrapping_sub(1)
-    }
-
-    /// The newest packet received.
-    pub(super) fn newest(&self) -> Option<u64> {
-        self.newest
     }
 
     /// Checks whether a packet is new.
@@ -101,12 +97,12 @@ impl ReceivedPackets {
     }
 
     /// Whether a packet older than the newest one hasn't arrived; true for those older than the window.
-    pub(super) fn is_missing(&self, sequence: u64) -> bool {
+    pub(crate) fn is_missing(&self, sequence: u64) -> bool {
         !self.numbers.contains(sequence) && !self.skipped.contains(sequence)
     }
 
     /// The packets that are remembered.
-    pub(super) fn window(&self) -> usize {
+    pub(crate) fn window(&self) -> usize {
         self.numbers.capacity()
     }
 
@@ -116,7 +112,7 @@ impl ReceivedPackets {
     }
 
     /// Moves the window up to a packet without receiving it.
-    pub(super) fn advance(&mut self, sequence: u64) {
+    pub(crate) fn advance(&mut self, sequence: u64) {
         self.advance_bits(sequence);
         self.numbers.advance(sequence);
     }

@@ -132,14 +132,6 @@ pub enum HeaderKind {
 }
 
 impl HeaderKind {
-    /// The bytes of a header.
-    pub(in crate::transport) fn size(self, header: &FullHeader) -> usize {
-        match self {
-            HeaderKind::Standard => Header::from(*header).size(),
-            HeaderKind::Numbered => numbered::size(header),
-        }
-    }
-
     /// Appends the header of a whole packet.
     pub(in crate::transport) fn write(self, header: &FullHeader, out: &mut Vec<u8>) {
         match self {

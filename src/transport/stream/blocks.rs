@@ -38,7 +38,7 @@ impl ReceiveBlock {
         limits: &YojimboChannel,
     ) -> Result<Option<Received>, ChannelFault> {
         let BlockFragment { count, index, data, message, .. } = fragment;
-        if count != self.parts.count() || index >= count {
+        if count != self.parts.count || index >= count {
             return Err(ChannelFault::Fragments);
         }
         let last = index + 1 == count;

@@ -8,9 +8,12 @@
 //! Promises: a feature with nothing to write is asked once and not again before it says that it has something.
 //! Refuses: more bits than were offered, which is the feature's mistake: none of them are sent.
 
+use super::resend::ResendTimer;
 use crate::store::ones;
 use crate::store::sequence::distance;
-use crate::transport::message::{Prefix, Selected};
+use crate::time::Instant;
+use crate::transport::message::{Message, Prefix, Selected};
+use crate::transport::protocol::{Cost, Protocol};
 use crate::wire::BitWriter;
 
 /// Some of the streams, by a bit each.
@@ -104,10 +107,46 @@ pub trait Fill {
     fn fill(&mut self, channel: usize, bits: usize, writer: &mut BitWriter) -> Option<u32>;
 }
 
+/// The time at which a packet is composed, and the link's estimates then.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SendContext {
+    pub(crate) now: Instant,
+    /// It is a tick's, not one between ticks.
+    pub(crate) tick: bool,
+    pub(crate) resend: ResendTimer,
+    /// A feature exists that fills external streams.
+    pub(crate) fills: bool,
+}
+
 /// The packet that streams write into, and the feature that fills external ones.
 pub(crate) struct PacketDraft<'a, 'f> {
     /// The feature to ask; None between ticks.
     pub(crate) fill: Option<&'a mut (dyn Fill + 'f)>,
     pub(crate) draft: &'a mut Draft,
     pub(crate) writer: &'a mut BitWriter,
+    pub(crate) context: &'a SendContext,
+    pub(crate) protocol: &'a Protocol,
+}
+
+/// One channel's messages for one packet, while they are selected.
+pub(crate) struct Filling<'a> {
+    pub(super) context: &'a SendContext,
+    pub(super) cost: Cost<'a>,
+    pub(super) bits_left: usize,
+    /// Those of its entry included.
+    pub(super) used: usize,
+    pub(super) selected: &'a mut Vec<Selected>,
+}
+
+impl Filling<'_> {
+    /// Whether this many bits more fit.
+    pub(super) fn has_room(&self, bits: usize) -> bool {
+        self.used + bits <= self.bits_left
+    }
+
+    /// Adds a whole message of this many bits.
+    pub(super) fn push(&mut self, bits: usize, prefix: Prefix, message: Message, mark: u64) {
+        self.used += bits;
+        self.selected.push(Selected { prefix, message, mark, fragment: None });
+    }
 }

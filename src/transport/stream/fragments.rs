@@ -79,7 +79,7 @@ impl SendFragments {
     /// Notes that a packet carries a fragment; whether one did before.
     pub(super) fn track_sent(&mut self, index: usize, now: Instant) -> bool {
         let Some(fragment) = self.fragments.get_mut(index) else { return false };
-        let again = fragment.copies.sent() > 0;
+        let again = fragment.copies.sent > 0;
         fragment.copies.track_sent(now);
         self.unsent -= usize::from(!again);
         again
@@ -115,7 +115,7 @@ impl SendFragment {
 /// Something that arrives in fragments.
 #[derive(Debug)]
 pub(super) struct Parts {
-    count: usize,
+    pub(super) count: usize,
     // By index, ascending.
     here: Vec<(usize, Box<[u8]>)>,
     /// The bytes of all of them.
@@ -125,10 +125,6 @@ pub(super) struct Parts {
 impl Parts {
     pub(super) fn new(count: usize) -> Self {
         Parts { count, here: Vec::new(), bytes: 0 }
-    }
-
-    pub(super) fn count(&self) -> usize {
-        self.count
     }
 
     pub(super) fn are_whole(&self) -> bool {

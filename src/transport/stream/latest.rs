@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, VecDeque};
 use super::receive_queue::KEPT_PLACES;
 use super::waiting::Waiting;
 use super::{
-    ChannelFault, ChannelStats, Prefix, Receiving, ResendTimer, Selected, SendContext, SendError, Sending,
+    ChannelFault, ChannelStats, Filling, Prefix, Receiving, ResendTimer, SendContext, SendError, Sending,
     Submission,
 };
 use crate::store::IdMap;
@@ -81,11 +81,6 @@ impl Latest {
         let (key, version) = ((mark >> 32) as usize, mark as u32);
         self.values.get_mut(key).filter(|value| value.version == version)
     }
-
-    /// The tag of a value that is not the newest, once its outcome is known.
-    fn take_replaced(&mut self, mark: u64) -> Option<u32> {
-        self.replaced.remove(&mark)
-    }
 }
 
 impl Value {
@@ -122,36 +117,20 @@ impl Sending for Latest {
         Ok(replaced)
     }
 
-    fn select(
-        &mut self,
-        _: &SendContext,
-        cost: Cost<'_>,
-        bits_left: usize,
-        selected: &mut Vec<Selected>,
-    ) -> usize {
-        let before = selected.len();
-        let mut used = cost.entry;
+    fn select(&mut self, filling: &mut Filling<'_>) {
         while let Some(&key) = self.due.front() {
             let value = &mut self.values[usize::from(key)];
             let Some(message) = &self.messages[usize::from(key)] else { break };
-            let bits = cost.message(message) + cost.key;
-            if used + bits > bits_left {
+            let bits = filling.cost.message(message) + filling.cost.key;
+            if !filling.has_room(bits) {
                 break;
             }
-            used += bits;
             self.due.pop();
             self.stats.count_sent(message, value.sent == value.version);
-            let mark = value.mark(key);
-            selected.push(Selected {
-                prefix: Prefix::Key(key),
-                message: message.clone(),
-                mark,
-                fragment: None,
-            });
+            filling.push(bits, Prefix::Key(key), message.clone(), value.mark(key));
             value.sent = value.version;
             value.due = false;
         }
-        if selected.len() == before { 0 } else { used }
     }
 
     fn next_bits(&mut self, _: &SendContext, cost: Cost<'_>) -> Option<usize> {
@@ -174,7 +153,7 @@ impl Sending for Latest {
     }
 
     fn handle_ack(&mut self, now: Instant, mark: u64) -> Option<u32> {
-        let Some(value) = self.find(mark) else { return self.take_replaced(mark) };
+        let Some(value) = self.find(mark) else { return self.replaced.remove(&mark) };
         if value.delivered {
             return None;
         }
@@ -186,7 +165,7 @@ impl Sending for Latest {
 
     fn handle_lost(&mut self, mark: u64) -> Option<u32> {
         // An older value: the newest is queued or in flight already.
-        let Some(value) = self.find(mark) else { return self.take_replaced(mark) };
+        let Some(value) = self.find(mark) else { return self.replaced.remove(&mark) };
         if !value.delivered && !value.due {
             value.due = true;
             self.due.push((mark >> 32) as u16);
@@ -202,7 +181,7 @@ impl Sending for Latest {
     }
 
     fn stats(&self) -> ChannelStats {
-        ChannelStats { queued: self.due.len(), ..self.stats }
+        ChannelStats { queued: self.due.len, ..self.stats }
     }
 }
 
@@ -261,7 +240,7 @@ impl Latest {
 
     /// How many unordered messages are queued.
     pub(crate) fn candidates(&self) -> usize {
-        self.due.len()
+        self.due.len
     }
 
     /// Appends the wanted attribute of each of them, in queue order.

@@ -30,7 +30,8 @@ mod unreliable;
 mod waiting;
 
 pub use draft::Fill;
-pub(crate) use draft::{Draft, PacketDraft};
+use draft::Filling;
+pub(crate) use draft::{Draft, PacketDraft, SendContext};
 pub use held::Pool;
 pub(crate) use reliable_receiver::CreditMark;
 pub(crate) use resend::ResendTimer;
@@ -93,31 +94,14 @@ impl ChannelStats {
     }
 }
 
-/// The time at which a packet is composed, and the link's estimates then.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct SendContext {
-    pub(crate) now: Instant,
-    /// It is a tick's, not one between ticks.
-    pub(crate) tick: bool,
-    pub(crate) resend: ResendTimer,
-    /// A feature exists that fills external streams.
-    pub(crate) fills: bool,
-}
-
 /// The sending half of a channel, as far as all kinds share it: queued messages, and those in flight. Where the outcome
 /// of a message becomes known, the message's tag is returned if a notification was asked for.
 pub(crate) trait Sending {
     /// Takes a message whose size has been checked. Returns the tag of the message that it replaces, which is lost.
     fn send(&mut self, submission: Submission) -> Result<Option<u32>, SendError>;
 
-    /// Selects the messages of one packet and returns an upper bound of their bits, with their entry: 0 for none.
-    fn select(
-        &mut self,
-        context: &SendContext,
-        cost: Cost<'_>,
-        bits_left: usize,
-        selected: &mut Vec<Selected>,
-    ) -> usize;
+    /// Selects the messages of one packet, and counts an upper bound of their bits.
+    fn select(&mut self, filling: &mut Filling<'_>);
 
     /// The bits of the first message due, with its entry. None if none is due.
     fn next_bits(&mut self, context: &SendContext, cost: Cost<'_>) -> Option<usize>;

@@ -85,7 +85,7 @@ impl Outgoing {
 
     /// Whether the peer may have it. An acked message has no fragments any more.
     pub(super) fn was_sent(&self) -> bool {
-        let sent = self.fragments.as_ref().map_or(self.copies.sent() > 0, |fragments| fragments.are_sent());
+        let sent = self.fragments.as_ref().map_or(self.copies.sent > 0, |fragments| fragments.are_sent());
         sent || self.submission.is_none()
     }
 
@@ -96,7 +96,7 @@ impl Outgoing {
 
     /// Whether it was sent, is not acked, and owes copies.
     pub(super) fn owes(&self) -> bool {
-        self.submission.is_some() && self.copies.sent() > 0 && self.owed > 0
+        self.submission.is_some() && self.copies.sent > 0 && self.owed > 0
     }
 
     /// Notes that a packet carries it.
@@ -104,7 +104,7 @@ impl Outgoing {
         if self.owed == 0 {
             self.owed = match resend {
                 Resend::After(_) => 1,
-                Resend::Adaptive { early_copies } if self.copies.sent() == 0 => early_copies.into(),
+                Resend::Adaptive { early_copies } if self.copies.sent == 0 => early_copies.into(),
                 Resend::Adaptive { .. } => RESEND_COPIES,
             };
         }

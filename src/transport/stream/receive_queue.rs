@@ -9,9 +9,10 @@ pub(super) const KEPT_PLACES: usize = 64;
 
 #[derive(Debug)]
 pub(super) struct ReceiveQueue {
-    capacity: usize,
-    messages: VecDeque<Received>,
-    memory: usize,
+    pub(super) capacity: usize,
+    pub(super) messages: VecDeque<Received>,
+    /// Bytes of memory of the messages.
+    pub(super) memory: usize,
 }
 
 impl ReceiveQueue {
@@ -19,26 +20,9 @@ impl ReceiveQueue {
         ReceiveQueue { capacity, messages: VecDeque::new(), memory: 0 }
     }
 
-    pub(super) fn capacity(&self) -> usize {
-        self.capacity
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.messages.len()
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.messages.is_empty()
-    }
-
-    /// Bytes of memory of the messages.
-    pub(super) fn memory(&self) -> usize {
-        self.memory
-    }
-
     /// Adds a message. If the queue is full, the oldest makes room and is given back.
     pub(super) fn push(&mut self, message: Received) -> Option<Received> {
-        let pushed_out = if self.len() >= self.capacity { self.pop() } else { None };
+        let pushed_out = if self.messages.len() >= self.capacity { self.pop() } else { None };
         self.memory += message.held_memory();
         self.messages.push_back(message);
         pushed_out

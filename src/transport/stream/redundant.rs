@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 
 use super::receive_queue::ReceiveQueue;
 use super::{
-    ChannelFault, ChannelStats, Prefix, Receiving, ResendTimer, Selected, SendContext, SendError, Sending,
+    ChannelFault, ChannelStats, Filling, Prefix, Receiving, ResendTimer, SendContext, SendError, Sending,
     Submission,
 };
 use crate::store::sequence::distance;
@@ -115,13 +115,8 @@ impl Sending for Redundant {
 
     /// First those never sent, from the oldest on, as the receiver drops what comes after a newer one; then, as far as
     /// there is room, copies of the newest before them, which ride in front.
-    fn select(
-        &mut self,
-        context: &SendContext,
-        cost: Cost<'_>,
-        bits_left: usize,
-        selected: &mut Vec<Selected>,
-    ) -> usize {
+    fn select(&mut self, filling: &mut Filling<'_>) {
+        let Filling { context, cost, bits_left, .. } = *filling;
         let id = |index: usize| (self.oldest + index as u64) as u16;
         let fresh = self.first_fresh();
         // Whichever is first in the entry has its id whole.
@@ -149,7 +144,6 @@ impl Sending for Redundant {
             newer = Some(index);
             first = index;
         }
-        let before = selected.len();
         for (index, outgoing) in self.queue.iter_mut().enumerate().take(end).skip(first) {
             if !outgoing.due(context, self.copies) {
                 continue;
@@ -160,9 +154,9 @@ impl Sending for Redundant {
             outgoing.copies += 1;
             outgoing.in_flight += 1;
             outgoing.last_sent = Some(context.now);
-            selected.push(Selected { prefix: Prefix::Id(mark as u16), message, mark, fragment: None });
+            filling.push(0, Prefix::Id(mark as u16), message, mark);
         }
-        if selected.len() == before { 0 } else { used + cost.id(None, 0) }
+        filling.used = used + cost.id(None, 0);
     }
 
     fn next_bits(&mut self, context: &SendContext, cost: Cost<'_>) -> Option<usize> {
@@ -243,11 +237,11 @@ impl Receiving for Redundant {
     }
 
     fn received_memory(&self) -> usize {
-        self.received.memory()
+        self.received.memory
     }
 
     fn has_received(&self) -> bool {
-        !self.received.is_empty()
+        !self.received.messages.is_empty()
     }
 
     fn poll_received(&mut self) -> Option<Received> {
@@ -279,7 +273,9 @@ mod tests {
             }
             let resend = ResendTimer { timeout: Duration::from_millis(100), not_before: Instant::ZERO };
             let context = SendContext { now, tick: true, resend, fills: false };
-            channel.select(&context, protocol.cost(0), 8 * 1200, &mut selected);
+            let (cost, context) = (protocol.cost(0), &context);
+            let selected = &mut selected;
+            channel.select(&mut Filling { context, cost, bits_left: 8 * 1200, used: cost.entry, selected });
         }
         assert_eq!(selected.iter().map(|selected| selected.mark).collect::<Vec<_>>(), [0, 0, 1, 1]);
         let now = Instant::from_millis(100);

@@ -40,16 +40,16 @@ pub(crate) struct ReliableReceiver {
     slots: IdMap<Slot>,
     /// One past the newest of them.
     end: u64,
-    /// Every message before this one was taken. Counted without wrapping: a peer that acks nothing may leave its known
-    /// credit behind by any distance.
-    unread: u64,
+    /// How far the application has read, and how far the peer surely knows of it. Counted without wrapping: a peer that
+    /// acks nothing may leave its known credit behind by any distance.
+    read: CreditMark,
+    known: CreditMark,
     /// Ids that can be taken, in order of arrival; used if order doesn't matter.
     ready: VecDeque<u16>,
     buffered_bytes: usize,
     /// Bytes of memory of all stored messages.
     memory: usize,
-    credit: Credit,
-    /// The newest packet with messages, and where `unread` was when packets arrived.
+    /// The newest packet with messages, and where `read` was when packets arrived.
     newest: u64,
     laps: Laps,
     /// Messages received, each counted once, and how often one came again.
@@ -75,22 +75,14 @@ pub(super) struct Window {
     pub(super) credit: bool,
 }
 
-/// How much of what the application has read the peer surely knows. Counts the bytes of messages before an id: the peer
-/// is told only the id, so it can't know about messages read after a gap.
-#[derive(Debug, Default)]
-struct Credit {
-    /// The bytes of all messages before [`ReliableReceiver::unread`].
-    unread_at: u64,
-    known: u64,
-    known_at: u64,
-}
-
-/// A packet's record of the credit sent for a channel, returned when the packet is acked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How far the application has read. A packet's record of the credit sent for a channel, returned when the packet is
+/// acked: the peer is told only the id, so it can't know about messages read after a gap.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CreditMark {
+    /// Every message before this one was taken.
     unread: u64,
     /// The bytes of all messages before it.
-    unread_at: u64,
+    bytes: u64,
 }
 
 impl CreditMark {
@@ -113,11 +105,11 @@ impl ReliableReceiver {
             in_order: VecDeque::new(),
             slots: IdMap::default(),
             end: 0,
-            unread: 0,
+            read: CreditMark::default(),
+            known: CreditMark::default(),
             ready: VecDeque::new(),
             buffered_bytes: 0,
             memory: 0,
-            credit: Credit::default(),
             newest: 0,
             laps: Laps::new(window.messages),
             received: 0,
@@ -132,7 +124,7 @@ impl ReliableReceiver {
         if self.laps.is_old(arrival) {
             return Ok(None);
         }
-        let index = usize::try_from(distance(id, self.unread as u16)).ok();
+        let index = usize::try_from(distance(id, self.read.unread as u16)).ok();
         match index {
             Some(index) if index >= self.window && late => Ok(None),
             Some(index) if index >= self.window => Err(ChannelFault::Window),
@@ -154,7 +146,7 @@ impl ReliableReceiver {
         }
         DirectRoom {
             messages: self.window.saturating_sub(self.placed),
-            first: Some((self.unread + self.placed as u64) as u16),
+            first: Some((self.read.unread + self.placed as u64) as u16),
             window_bytes: self.window_bytes.saturating_sub(self.buffered_bytes),
         }
     }
@@ -175,7 +167,7 @@ impl ReliableReceiver {
 
     /// The ids of messages about to be noted as placed.
     fn placed_ids(&self, placed: &Placed) -> impl Iterator<Item = u16> + use<> {
-        let first = self.unread + self.placed as u64;
+        let first = self.read.unread + self.placed as u64;
         (first..first + u64::from(placed.count)).map(|id| id as u16)
     }
 
@@ -192,17 +184,17 @@ impl ReliableReceiver {
         self.placed += placed.count as usize;
         self.placed_bytes += placed.window_bytes;
         self.buffered_bytes += placed.window_bytes;
-        self.end = self.end.max(self.unread + self.placed as u64);
+        self.end = self.end.max(self.read.unread + self.placed as u64);
         self.received += u64::from(placed.count);
     }
 
     /// The application has taken the placed messages.
     fn pass_placed(&mut self) {
-        self.unread += core::mem::take(&mut self.placed) as u64;
+        self.read.unread += core::mem::take(&mut self.placed) as u64;
         let bytes = core::mem::take(&mut self.placed_bytes);
-        self.credit.unread_at += bytes as u64;
+        self.read.bytes += bytes as u64;
         self.buffered_bytes -= bytes;
-        self.laps.advance(self.unread, self.newest);
+        self.laps.advance(self.read.unread, self.newest);
     }
 
     /// Checks that the window allows a message, after others of its packet that claim this many bytes: see
@@ -246,7 +238,7 @@ impl ReliableReceiver {
         }
         self.buffered_bytes += message.window_bytes;
         self.memory += message.held_memory();
-        self.end = self.end.max(self.unread + index as u64 + 1);
+        self.end = self.end.max(self.read.unread + index as u64 + 1);
         if self.ordered && index == self.ahead() {
             self.in_order.push_back(message);
             self.close_gap();
@@ -262,7 +254,7 @@ impl ReliableReceiver {
     /// Moves the messages that waited for the last one in order.
     fn close_gap(&mut self) {
         while !self.slots.is_empty() {
-            let next = (self.unread + self.ahead() as u64) as u16;
+            let next = (self.read.unread + self.ahead() as u64) as u16;
             if !matches!(self.slots.get(&next), Some(Slot::Here(_))) {
                 break;
             }
@@ -292,22 +284,12 @@ impl ReliableReceiver {
         data: &[u8],
         arrival: u64,
     ) -> Result<Option<Vec<u8>>, ChannelFault> {
-        let (whole, new) = self.take_fragment(fragment, data, arrival)?;
-        self.duplicates += u64::from(!new);
-        Ok(whole)
-    }
-
-    fn take_fragment(
-        &mut self,
-        fragment: &MessageFragment,
-        data: &[u8],
-        arrival: u64,
-    ) -> Result<(Option<Vec<u8>>, bool), ChannelFault> {
         let index = self.index(fragment.id, arrival);
         self.newest = self.newest.max(arrival);
         let index = index?;
         let Some(index) = index.filter(|index| *index >= self.ahead()) else {
-            return Ok((None, false));
+            self.duplicates += 1;
+            return Ok(None);
         };
         if !self.slots.contains_key(&fragment.id) {
             let partial = PartialMessage::new(fragment);
@@ -317,17 +299,18 @@ impl ReliableReceiver {
             self.buffered_bytes += partial.window_bytes();
             self.memory += partial.memory();
             self.slots.insert(fragment.id, Slot::Partial(Box::new(partial)));
-            self.end = self.end.max(self.unread + index as u64 + 1);
+            self.end = self.end.max(self.read.unread + index as u64 + 1);
         }
-        match self.slots.get_mut(&fragment.id) {
-            Some(Slot::Partial(partial)) => {
-                let before = partial.memory();
-                let handled = partial.handle(fragment, data, arrival);
-                self.memory += partial.memory() - before;
-                handled
-            }
-            _ => Ok((None, false)),
-        }
+        let Some(Slot::Partial(partial)) = self.slots.get_mut(&fragment.id) else {
+            self.duplicates += 1;
+            return Ok(None);
+        };
+        let before = partial.memory();
+        let handled = partial.handle(fragment, data, arrival);
+        self.memory += partial.memory() - before;
+        let (whole, is_new) = handled?;
+        self.duplicates += u64::from(!is_new);
+        Ok(whole)
     }
 
     /// Whether there is room for a message. If the peer isn't sent credit, it can't know that the application reads too
@@ -335,12 +318,13 @@ impl ReliableReceiver {
     /// refused.
     pub(super) fn has_room(&self, prefix: Prefix) -> bool {
         let Prefix::Id(id) = prefix else { return true };
-        let Ok(index) = usize::try_from(distance(id, self.unread as u16)) else { return true };
+        let Ok(index) = usize::try_from(distance(id, self.read.unread as u16)) else { return true };
         if index < self.window {
             return self.buffered_bytes <= self.window_bytes || !self.has_received();
         }
-        let is_here =
-            |at: &usize| matches!(self.slots.get(&((self.unread + *at as u64) as u16)), Some(Slot::Here(_)));
+        let is_here = |at: &usize| {
+            matches!(self.slots.get(&((self.read.unread + *at as u64) as u16)), Some(Slot::Here(_)))
+        };
         let in_order = self.ahead();
         let waiting = in_order + (in_order..self.window).take_while(is_here).count();
         index >= waiting + self.window
@@ -353,7 +337,7 @@ impl ReliableReceiver {
         limits: &YojimboChannel,
     ) -> Result<(), ChannelFault> {
         let id = fragment.id;
-        let gap = (self.ahead() + self.slots.len()) as u64 != self.end - self.unread;
+        let gap = (self.ahead() + self.slots.len()) as u64 != self.end - self.read.unread;
         // A block is sent once everything before it is acked. Any other fragment is late.
         if gap || id != self.end as u16 {
             return Ok(());
@@ -366,36 +350,19 @@ impl ReliableReceiver {
         Ok(())
     }
 
-    /// The sum that `memory` is to be.
-    fn sum_memory(&self) -> usize {
-        let held = |slot: &Slot| match slot {
-            Slot::Here(message) => message.held_memory(),
-            Slot::Partial(partial) => partial.memory(),
-            Slot::Taken(_) => 0,
-        };
-        let in_order: usize = self.in_order.iter().map(Received::held_memory).sum();
-        in_order + self.slots.values().map(held).sum::<usize>()
-    }
-
     /// Whether this is the message that all stored ones wait for.
     pub(super) fn awaits(&self, prefix: Prefix) -> bool {
-        self.ordered && prefix == Prefix::Id(self.unread as u16) && !self.has_received()
-    }
-
-    fn poll_in_order(&mut self) -> Option<Received> {
-        let message = self.in_order.pop_front()?;
-        self.pass(message.window_bytes);
-        Some(message)
+        self.ordered && prefix == Prefix::Id(self.read.unread as u16) && !self.has_received()
     }
 
     fn poll_any(&mut self) -> Option<Received> {
         let id = self.ready.pop_front()?;
         let Slot::Here(message) = self.slots.remove(&id)? else { return None };
-        if id == self.unread as u16 {
+        if id == self.read.unread as u16 {
             self.pass(message.window_bytes);
-            while let Some(Slot::Taken(bytes)) = self.slots.get(&(self.unread as u16)) {
+            while let Some(Slot::Taken(bytes)) = self.slots.get(&(self.read.unread as u16)) {
                 let bytes = *bytes;
-                self.slots.remove(&(self.unread as u16));
+                self.slots.remove(&(self.read.unread as u16));
                 self.pass(bytes);
             }
         } else {
@@ -406,23 +373,22 @@ impl ReliableReceiver {
 
     /// Advances past the first message not taken.
     fn pass(&mut self, bytes: usize) {
-        self.unread += 1;
-        self.credit.unread_at += bytes as u64;
+        self.read.unread += 1;
+        self.read.bytes += bytes as u64;
     }
 
     /// The credit that the next packet should carry: None while the peer is certain to have enough.
     pub(super) fn credit_due(&self) -> Option<CreditMark> {
-        let fresh = (self.unread - self.credit.known) as usize;
-        let fresh_bytes = (self.credit.unread_at - self.credit.known_at) as usize;
+        let fresh = (self.read.unread - self.known.unread) as usize;
+        let fresh_bytes = (self.read.bytes - self.known.bytes) as usize;
         let due = fresh * 4 >= self.window || fresh_bytes * 4 >= self.window_bytes;
-        due.then_some(CreditMark { unread: self.unread, unread_at: self.credit.unread_at })
+        due.then_some(self.read)
     }
 
     /// The packet with this credit was acked.
     pub(crate) fn credit_known(&mut self, mark: CreditMark) {
-        if mark.unread > self.credit.known {
-            self.credit.known = mark.unread;
-            self.credit.known_at = mark.unread_at;
+        if mark.unread > self.known.unread {
+            self.known = mark;
         }
     }
 }
@@ -452,13 +418,17 @@ impl Receiving for ReliableReceiver {
         if self.placed > 0 {
             self.pass_placed();
         }
-        let Some(message) = (if self.ordered { self.poll_in_order() } else { self.poll_any() }) else {
-            debug_assert_eq!(self.memory, self.sum_memory());
+        let message = if self.ordered { self.in_order.pop_front() } else { self.poll_any() };
+        let Some(message) = message else {
+            debug_assert!(self.memory == 0 || !self.slots.is_empty(), "all messages are accounted for");
             self.in_order.shrink_to(KEPT_PLACES);
             return None;
         };
+        if self.ordered {
+            self.pass(message.window_bytes);
+        }
         self.memory -= message.held_memory();
-        self.laps.advance(self.unread, self.newest);
+        self.laps.advance(self.read.unread, self.newest);
         self.buffered_bytes -= message.window_bytes;
         Some(message)
     }

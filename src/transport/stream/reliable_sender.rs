@@ -20,7 +20,8 @@ use super::outgoing::Outgoing;
 use super::reliable_receiver::Window;
 use super::resend::Copies;
 use super::{
-    ChannelFault, ChannelStats, Prefix, ResendTimer, Selected, SendContext, SendError, Sending, Submission,
+    ChannelFault, ChannelStats, Filling, Prefix, ResendTimer, Selected, SendContext, SendError, Sending,
+    Submission,
 };
 use crate::store::sequence::distance;
 use crate::time::Instant;
@@ -63,15 +64,6 @@ struct Scan {
     messages: usize,
     /// Window bytes of the messages that the peer has not taken, these included.
     bytes: usize,
-}
-
-/// The messages selected for one packet.
-struct Filling<'a> {
-    context: &'a SendContext,
-    cost: Cost<'a>,
-    bits_left: usize,
-    used: usize,
-    selected: &'a mut Vec<Selected>,
 }
 
 impl Filling<'_> {
@@ -137,7 +129,7 @@ impl ReliableSender {
             }
             let id = mark as u16;
             let bits = cost.message(message) + cost.id(previous, id);
-            if filling.used + bits > filling.bits_left {
+            if !filling.has_room(bits) {
                 all_gone = false;
                 misfits += 1;
                 if misfits > MAX_MISFITS {
@@ -145,11 +137,9 @@ impl ReliableSender {
                 }
                 continue;
             }
-            filling.used += bits;
             previous = Some(id);
-            stats.count_sent(message, outgoing.copies.sent() > 0);
-            let message = message.clone();
-            filling.selected.push(Selected { prefix: Prefix::Id(id), message, mark, fragment: None });
+            stats.count_sent(message, outgoing.copies.sent > 0);
+            filling.push(bits, Prefix::Id(id), message.clone(), mark);
             owing -= usize::from(outgoing.owes());
             outgoing.track_sent(context.now, resend);
             owing += usize::from(outgoing.owes());
@@ -321,20 +311,11 @@ impl Sending for ReliableSender {
 
     /// Oldest first, and early copies after everything that must be sent. Messages that don't fit are skipped, so a
     /// large one does not hold up small ones.
-    fn select(
-        &mut self,
-        context: &SendContext,
-        cost: Cost<'_>,
-        bits_left: usize,
-        selected: &mut Vec<Selected>,
-    ) -> usize {
-        let before = selected.len();
-        let mut filling = Filling { context, cost, bits_left, used: cost.entry, selected };
-        self.fill(&mut filling, false);
+    fn select(&mut self, filling: &mut Filling<'_>) {
+        self.fill(filling, false);
         if self.owing > 0 {
-            self.fill(&mut filling, true);
+            self.fill(filling, true);
         }
-        if filling.selected.len() == before { 0 } else { filling.used }
     }
 
     fn next_bits(&mut self, context: &SendContext, cost: Cost<'_>) -> Option<usize> {

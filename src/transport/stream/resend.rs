@@ -31,17 +31,13 @@ impl ResendTimer {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Copies {
     last_sent: Option<Instant>,
-    sent: u32,
+    /// How many packets carried it.
+    pub(super) sent: u32,
     /// Of those, the ones neither acked nor lost.
     in_flight: u32,
 }
 
 impl Copies {
-    /// How many packets carried it.
-    pub(super) fn sent(&self) -> u32 {
-        self.sent
-    }
-
     /// Whether a packet carries it that may still be acked.
     pub(super) fn are_in_flight(&self) -> bool {
         self.in_flight > 0

@@ -44,37 +44,25 @@ impl Streams {
 
     /// Selects messages for a packet of `room` bits, after [`Streams::poll_due`]; returns the bits they take, at most:
     /// more than `room` for one that has a packet of its own, and 0 when none is due.
-    pub(crate) fn fill(
-        &mut self,
-        context: &SendContext,
-        protocol: &Protocol,
-        room: usize,
-        packet: &mut PacketDraft<'_, '_>,
-    ) -> usize {
+    pub(crate) fn fill(&mut self, room: usize, packet: &mut PacketDraft<'_, '_>) -> usize {
         // Packets for a single large message take turns with the others, so that neither starves.
         if core::mem::take(&mut self.scheduler.large_due)
-            && let used @ 1.. = self.fill_large(context, protocol, room, packet)
+            && let used @ 1.. = self.fill_large(room, packet)
         {
             return used;
         }
-        let used = self.fill_shared(context, protocol, room, packet);
+        let used = self.fill_shared(room, packet);
         self.scheduler.large_due = self.has_due_between(room, usize::MAX);
         if used == 0 && core::mem::take(&mut self.scheduler.large_due) {
-            return self.fill_large(context, protocol, room, packet);
+            return self.fill_large(room, packet);
         }
         used
     }
 
     /// Fills a packet of `room` bits with messages that fit, after [`Streams::poll_due`]; returns the bits they take.
-    pub(crate) fn fill_shared(
-        &mut self,
-        context: &SendContext,
-        protocol: &Protocol,
-        room: usize,
-        packet: &mut PacketDraft<'_, '_>,
-    ) -> usize {
+    pub(crate) fn fill_shared(&mut self, room: usize, packet: &mut PacketDraft<'_, '_>) -> usize {
         if let Some(index) = self.busy.only().filter(|index| !self.lanes[*index].share.strict) {
-            return self.fill_alone(index, (context, protocol), room, packet);
+            return self.fill_alone(index, room, packet);
         }
         let mut left = room;
         let weighted = self.busy.iter().filter(|index| !self.lanes[*index].share.strict);
@@ -86,39 +74,33 @@ impl Streams {
         let enough = need.is_some_and(|need| need <= owed);
         let mut unreserved = if enough { room - owed } else { room };
         for index in self.strict() {
-            unreserved -= self.select(index, (context, protocol), unreserved, &mut left, packet);
+            let used = self.lanes[index].select(index, unreserved, packet);
+            (unreserved, left) = (unreserved - used, left - used);
         }
         let shared = left;
         if need.is_some() {
-            self.fill_weighted(context, protocol, room, &mut left, packet);
+            left -= self.fill_weighted(room, left, packet);
         }
         self.scheduler.owed = owed.saturating_sub(shared - left);
         // What the weighted streams leave goes back to the strict ones.
         for index in self.strict() {
-            let limit = left;
-            self.select(index, (context, protocol), limit, &mut left, packet);
+            left -= self.lanes[index].select(index, left, packet);
         }
         packet.draft.sort();
         room - left
     }
 
     /// [`Streams::fill_shared`] where a weighted stream is the only busy one, as in most packets: nothing is divided.
-    fn fill_alone(
-        &mut self,
-        index: usize,
-        context: (&SendContext, &Protocol),
-        room: usize,
-        packet: &mut PacketDraft<'_, '_>,
-    ) -> usize {
+    fn fill_alone(&mut self, index: usize, room: usize, packet: &mut PacketDraft<'_, '_>) -> usize {
         let mut left = room;
         let due = self.lanes[index].need.is_some();
         let owed = if due { (self.scheduler.owed + room / RESERVED).min(room) } else { 0 };
         while self.lanes[index].need.is_some_and(|need| need <= left) {
             let served = self.lanes[index].served.max(self.scheduler.virtual_time);
-            let limit = left;
-            let used = self.select(index, context, limit, &mut left, packet) as u64;
             let lane = &mut self.lanes[index];
-            lane.served = served + used * SCALE / u64::from(lane.share.weight);
+            let used = lane.select(index, left, packet);
+            left -= used;
+            lane.served = served + used as u64 * SCALE / u64::from(lane.share.weight);
             if used == 0 {
                 break;
             }
@@ -137,28 +119,10 @@ impl Streams {
         strict.iter()
     }
 
-    fn select(
-        &mut self,
-        index: usize,
-        (context, protocol): (&SendContext, &Protocol),
-        limit: usize,
-        left: &mut usize,
-        packet: &mut PacketDraft<'_, '_>,
-    ) -> usize {
-        let context = (index, context, protocol.cost(index));
-        self.lanes[index].select(context, limit, left, packet)
-    }
-
-    /// Serves whichever weighted stream was served least, until nothing more fits.
-    fn fill_weighted(
-        &mut self,
-        context: &SendContext,
-        protocol: &Protocol,
-        room: usize,
-        left: &mut usize,
-        packet: &mut PacketDraft<'_, '_>,
-    ) {
-        let shared = *left;
+    /// Serves whichever weighted stream was served least, until nothing more fits into what is `shared`; returns the bits
+    /// used.
+    fn fill_weighted(&mut self, room: usize, shared: usize, packet: &mut PacketDraft<'_, '_>) -> usize {
+        let mut left = shared;
         let mut passed_over = Set::default();
         loop {
             let (mut waiting, mut next) = (0, None);
@@ -170,23 +134,24 @@ impl Streams {
                 next = Some(next.map_or(first, |least: (u64, usize, usize)| least.min(first)));
                 waiting += 1;
             }
-            let Some((served, index, need)) = next else { return };
-            if need > *left {
+            let Some((served, index, need)) = next else { return shared - left };
+            if need > left {
                 if need > shared && need <= room {
                     // Strict streams left too little: the deficit must add up, so nobody may use it up.
-                    return;
+                    return shared - left;
                 }
                 passed_over.insert(index);
                 continue;
             }
             // Alone, it needn't take turns.
-            let limit = if waiting == 1 { *left } else { need.max(QUANTUM) };
-            let used = self.select(index, (context, protocol), limit, left, packet) as u64;
+            let limit = if waiting == 1 { left } else { need.max(QUANTUM).min(left) };
+            let lane = &mut self.lanes[index];
+            let used = lane.select(index, limit, packet);
+            left -= used;
             if used == 0 {
                 passed_over.insert(index);
             }
-            let lane = &mut self.lanes[index];
-            lane.served += used * SCALE / u64::from(lane.share.weight);
+            lane.served += used as u64 * SCALE / u64::from(lane.share.weight);
             // Using room where no other message fits takes nothing from the streams whose turn it was.
             if passed_over.is_empty() {
                 self.scheduler.virtual_time = served;
@@ -196,20 +161,14 @@ impl Streams {
 
     /// A packet of its own, in fragments, for a message that no packet of `room` bits holds; returns its bits, 0 when
     /// there is none.
-    fn fill_large(
-        &mut self,
-        context: &SendContext,
-        protocol: &Protocol,
-        room: usize,
-        packet: &mut PacketDraft<'_, '_>,
-    ) -> usize {
+    fn fill_large(&mut self, room: usize, packet: &mut PacketDraft<'_, '_>) -> usize {
         let turn = self.scheduler.turn;
         self.scheduler.turn = turn.wrapping_add(1);
         let count = self.lanes.len();
         let large = (0..count).map(|i| (turn + i) % count).filter_map(|index| {
             let needed = self.busy.contains(index).then(|| self.lanes[index].need).flatten();
             let needed = needed.filter(|needed| *needed > room)?;
-            let used = self.select(index, (context, protocol), needed, &mut { needed }, packet);
+            let used = self.lanes[index].select(index, needed, packet);
             (used > 0).then_some(used)
         });
         { large }.next().unwrap_or(0)

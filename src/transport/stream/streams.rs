@@ -8,7 +8,9 @@ use super::held::{HeldMemory, Pool};
 use super::reliable_receiver::ReliableReceiver;
 use super::reliable_sender::ReliableSender;
 use super::unreliable::Unreliable;
-use super::{ChannelStats, CreditMark, PacketDraft, Receiving, ResendTimer, SendContext, Sending, Stream};
+use super::{
+    ChannelStats, CreditMark, Filling, PacketDraft, Receiving, ResendTimer, SendContext, Sending, Stream,
+};
 use std::sync::Arc;
 
 use crate::store::prefetch;
@@ -221,12 +223,12 @@ impl Streams {
 
     /// Whether nothing that was given to them can still get to the peer but what got there: see [`Sending::is_drained`].
     pub(crate) fn are_drained(&self) -> bool {
-        self.lanes.iter().filter_map(Lane::sending).all(Sending::is_drained)
+        self.lanes.iter().filter_map(|lane| lane.stream.sending()).all(Sending::is_drained)
     }
 
     /// When the first message is due; [`Instant::ZERO`] for those that are.
     pub(crate) fn next_deadline(&self, timer: ResendTimer) -> Instant {
-        let busy = self.busy.iter().filter_map(|index| self.lanes[index].sending());
+        let busy = self.busy.iter().filter_map(|index| self.lanes[index].stream.sending());
         busy.map(|sending| sending.next_deadline(timer)).min().unwrap_or(Instant::NEVER)
     }
 
@@ -290,7 +292,7 @@ impl Streams {
     /// Counts of one stream since the beginning.
     pub(crate) fn stats(&self, index: usize) -> ChannelStats {
         let lane = &self.lanes[index];
-        let stats = lane.sending().map(Sending::stats).unwrap_or_default();
+        let stats = lane.stream.sending().map(Sending::stats).unwrap_or_default();
         let Some(receiver) = lane.stream.receiver() else { return stats };
         ChannelStats { received: receiver.received, duplicates: receiver.duplicates, ..stats }
     }
@@ -329,7 +331,7 @@ impl Streams {
             self.direct_bytes = MAX_DIRECT_BYTES;
             for index in core::mem::take(&mut self.placed).iter() {
                 if let Some(unreliable) = self.lanes[index].stream.unreliable_mut() {
-                    unreliable.forget_placed();
+                    unreliable.placed = 0;
                 }
             }
         }
@@ -370,7 +372,8 @@ impl Streams {
 
     /// Whether a message waits for the application.
     pub(crate) fn have_received(&self) -> bool {
-        self.unread.iter().any(|index| self.lanes[index].receiving().is_some_and(Receiving::has_received))
+        let mut unread = self.unread.iter().filter_map(|index| self.lanes[index].stream.receiving());
+        unread.any(Receiving::has_received)
     }
 
     /// Takes the next message of one for the application.
@@ -405,17 +408,9 @@ impl Streams {
 }
 
 impl Lane {
-    fn sending(&self) -> Option<&dyn Sending> {
-        self.stream.sending()
-    }
-
-    fn receiving(&self) -> Option<&dyn Receiving> {
-        self.stream.receiving()
-    }
-
     /// Whether it has nothing to send, now or later.
     pub(super) fn is_idle(&self) -> bool {
-        self.sending().is_none_or(Sending::is_idle)
+        self.stream.sending().is_none_or(Sending::is_idle)
     }
 
     /// Asks what its first message due needs.
@@ -423,27 +418,31 @@ impl Lane {
         self.need = self.stream.sending_mut().and_then(|sending| sending.next_bits(context, cost));
     }
 
-    /// Selects within `limit`, and reduces the packet's remaining room.
+    /// Selects what fits into this many bits for a packet, and returns how many it takes.
     pub(super) fn select(
         &mut self,
-        context: (usize, &SendContext, Cost<'_>),
-        limit: usize,
-        left: &mut usize,
+        index: usize,
+        bits_left: usize,
         packet: &mut PacketDraft<'_, '_>,
     ) -> usize {
-        let (index, send_context, cost) = context;
-        let limit = limit.min(*left);
+        let (context, cost) = (packet.context, packet.protocol.cost(index));
+        let PacketDraft { fill, draft, writer, .. } = packet;
+        let selected = draft.of(index);
+        let before = selected.len();
+        let mut filling = Filling { context, cost, bits_left, used: cost.entry, selected };
         let Some(sending) = self.stream.sending_mut() else { return 0 };
-        let mut used = sending.select(send_context, cost, limit, packet.draft.of(index));
-        if let Some(unreliable) = self.stream.unreliable_mut() {
-            used = unreliable.offer(context, limit, used, packet);
+        sending.select(&mut filling);
+        let mut refused = None;
+        if let (Some(unreliable), Some(fill)) = (self.stream.unreliable_mut(), fill) {
+            refused = unreliable.offer(index, &mut filling, &mut **fill, writer);
         }
+        let used = if filling.selected.len() == before { 0 } else { filling.used };
+        draft.refused.extend(refused.map(|record| (index as u8, record)));
         if used > 0 {
-            packet.draft.chosen.insert(index);
+            draft.chosen.insert(index);
         }
-        debug_assert!(used <= *left);
-        *left -= used;
-        self.poll_need(send_context, cost);
+        debug_assert!(used <= bits_left);
+        self.poll_need(context, cost);
         used
     }
 }

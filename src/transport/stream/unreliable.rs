@@ -10,14 +10,15 @@ use std::collections::VecDeque;
 use super::receive_queue::ReceiveQueue;
 use super::waiting::Waiting;
 use super::{
-    ChannelFault, ChannelStats, PacketDraft, Prefix, Receiving, ResendTimer, Selected, SendContext,
-    SendError, Sending, Submission,
+    ChannelFault, ChannelStats, Fill, Filling, Prefix, Receiving, ResendTimer, SendContext, SendError,
+    Sending, Submission,
 };
 use crate::time::Instant;
 use crate::transport::candidates::{Candidate, Column, ColumnRequest};
 use crate::transport::direct_tables::{DirectRoom, Placed};
 use crate::transport::message::{Message, Received, SendOptions};
 use crate::transport::protocol::Cost;
+use crate::wire::BitWriter;
 
 #[derive(Debug)]
 pub(super) struct Unreliable {
@@ -26,7 +27,7 @@ pub(super) struct Unreliable {
     received: ReceiveQueue,
     /// How many messages were placed directly, before those queued here; and whether the last one after them needs
     /// the place of one.
-    placed: usize,
+    pub(super) placed: usize,
     pushes_out: bool,
     /// Sequenced channels: the newest packet a message came in.
     newest: Option<u64>,
@@ -70,46 +71,35 @@ impl Unreliable {
         self.wanted = Some(least_bits);
     }
 
-    /// Offers the rest of a packet to the feature above, as long as it writes; returns the bits used.
+    /// Offers the rest of a packet to the feature above, as long as it writes. Returns a record of more bits than were
+    /// offered, of which nothing is sent.
     pub(super) fn offer(
         &mut self,
-        (channel, context, cost): (usize, &SendContext, Cost<'_>),
-        bits_left: usize,
-        used: usize,
-        packet: &mut PacketDraft<'_, '_>,
-    ) -> usize {
-        let mut used = used;
-        let Some(fill) = &mut packet.fill else { return used };
+        channel: usize,
+        filling: &mut Filling<'_>,
+        fill: &mut dyn Fill,
+        writer: &mut BitWriter,
+    ) -> Option<u32> {
         while let Some(least_bits) = self.wanted {
-            // The entry is counted with the first.
-            let counted = if used == 0 { 0 } else { cost.entry };
-            let room = cost.payload_in(bits_left + counted - used).filter(|room| *room >= least_bits);
-            let Some(room) = room else { break };
-            packet.writer.clear();
-            let record = fill.fill(channel, room, packet.writer);
-            let message = Message::new(0, packet.writer.encoded());
-            let Some(record) = record else {
+            let cost = filling.cost;
+            // The entry is counted already.
+            let room = cost.payload_in(filling.bits_left.saturating_sub(filling.used) + cost.entry);
+            let room = room.filter(|room| *room >= least_bits)?;
+            writer.clear();
+            let record = fill.fill(channel, room, writer);
+            let message = Message::new(0, writer.encoded());
+            let too_large = message.encoded.bits() > room;
+            let Some(record) = record.filter(|_| !too_large) else {
                 self.wanted = None;
-                break;
+                return record;
             };
-            if message.encoded.bits() > room {
-                packet.draft.refused.push((channel as u8, record));
-                self.wanted = None;
-                break;
-            }
-            used += cost.message(&message) + cost.entry - counted;
             let options = SendOptions { key: 0, tag: record, notify: true };
-            let submission = Submission { message, at: context.now, options };
+            let submission = Submission { message, at: filling.context.now, options };
             self.stats.count_sent(&submission.message, false);
             let mark = self.track_sent(&submission);
-            packet.draft.of(channel).push(Selected {
-                prefix: Prefix::None,
-                message: submission.message,
-                mark,
-                fragment: None,
-            });
+            filling.push(cost.message(&submission.message), Prefix::None, submission.message, mark);
         }
-        used
+        None
     }
 
     fn track_sent(&mut self, submission: &Submission) -> u64 {
@@ -135,39 +125,24 @@ impl Unreliable {
 
 impl Sending for Unreliable {
     fn send(&mut self, submission: Submission) -> Result<Option<u32>, SendError> {
-        if self.waiting.len() >= self.capacity {
+        if self.waiting.len >= self.capacity {
             return Err(SendError::TickFull { capacity: self.capacity });
         }
         self.waiting.push(submission);
         Ok(None)
     }
 
-    fn select(
-        &mut self,
-        _: &SendContext,
-        cost: Cost<'_>,
-        bits_left: usize,
-        selected: &mut Vec<Selected>,
-    ) -> usize {
-        let before = selected.len();
-        let mut used = cost.entry;
+    fn select(&mut self, filling: &mut Filling<'_>) {
         while let Some(submission) = self.waiting.front() {
-            let bits = cost.message(&submission.message);
-            if used + bits > bits_left || selected.len() >= cost.max_messages {
+            let bits = filling.cost.message(&submission.message);
+            if !filling.has_room(bits) || filling.selected.len() >= filling.cost.max_messages {
                 break;
             }
-            used += bits;
             let Some(submission) = self.waiting.pop() else { break };
             self.stats.count_sent(&submission.message, false);
             let mark = self.track_sent(&submission);
-            selected.push(Selected {
-                prefix: Prefix::None,
-                message: submission.message,
-                mark,
-                fragment: None,
-            });
+            filling.push(bits, Prefix::None, submission.message, mark);
         }
-        if selected.len() == before { 0 } else { used }
     }
 
     fn next_bits(&mut self, context: &SendContext, cost: Cost<'_>) -> Option<usize> {
@@ -209,7 +184,7 @@ impl Sending for Unreliable {
     }
 
     fn stats(&self) -> ChannelStats {
-        ChannelStats { queued: self.waiting.len(), ..self.stats }
+        ChannelStats { queued: self.waiting.len, ..self.stats }
     }
 }
 
@@ -226,7 +201,7 @@ impl Receiving for Unreliable {
         }
         self.newest = Some(arrival);
         self.stats.received += 1;
-        if self.placed > 0 && self.placed + self.received.len() >= self.received.capacity() {
+        if self.placed > 0 && self.placed + self.received.messages.len() >= self.received.capacity {
             self.placed -= 1;
             self.pushes_out = true;
             self.stats.dropped += 1;
@@ -237,11 +212,11 @@ impl Receiving for Unreliable {
     }
 
     fn received_memory(&self) -> usize {
-        self.received.memory()
+        self.received.memory
     }
 
     fn has_received(&self) -> bool {
-        !self.received.is_empty()
+        !self.received.messages.is_empty()
     }
 
     fn poll_received(&mut self) -> Option<Received> {
@@ -252,14 +227,14 @@ impl Receiving for Unreliable {
 impl Unreliable {
     /// Drops the messages that found no room in the tick's packets, and reports them.
     pub(crate) fn end_of_tick(&mut self, dropped: &mut dyn FnMut(u32)) {
-        self.stats.dropped += self.waiting.len() as u64;
+        self.stats.dropped += self.waiting.len as u64;
         let waiting = self.waiting.drain();
         waiting.filter_map(|submission| submission.options.notify_tag()).for_each(dropped);
     }
 
     /// How many unordered messages are queued.
     pub(crate) fn candidates(&self) -> usize {
-        if self.sequenced { 0 } else { self.waiting.len() }
+        if self.sequenced { 0 } else { self.waiting.len }
     }
 
     /// Appends the wanted attribute of each of them, in queue order.
@@ -281,8 +256,8 @@ impl Unreliable {
     pub(crate) fn direct_room(&self, arrival: u64) -> DirectRoom {
         let is_old = self.sequenced && self.newest.is_some_and(|newest| arrival < newest);
         // In order: while some wait, later ones wait too.
-        let waits = is_old || !self.received.is_empty();
-        let messages = if waits { 0 } else { self.received.capacity().saturating_sub(self.placed) };
+        let waits = is_old || !self.received.messages.is_empty();
+        let messages = if waits { 0 } else { self.received.capacity.saturating_sub(self.placed) };
         DirectRoom { messages, first: None, window_bytes: usize::MAX }
     }
 
@@ -291,11 +266,6 @@ impl Unreliable {
         self.newest = Some(arrival);
         self.placed += placed.count as usize;
         self.stats.received += u64::from(placed.count);
-    }
-
-    /// The application took the directly placed messages.
-    pub(crate) fn forget_placed(&mut self) {
-        self.placed = 0;
     }
 
     /// Whether the message that came last needs the place of the oldest of those.

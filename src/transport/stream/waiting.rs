@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 pub(super) struct Waiting<T> {
     /// In order of arrival; None for those taken out of turn.
     entries: VecDeque<Option<T>>,
-    len: usize,
+    pub(super) len: usize,
     /// The places that have scores, see [`rank`]. `ranked[taken..sorted]` is sorted, and precedes everything after
     /// it.
     ranked: Vec<u64>,
@@ -24,10 +24,6 @@ const FIRST_SORTED: usize = 256;
 impl<T> Waiting<T> {
     pub(super) fn new() -> Self {
         Waiting { entries: VecDeque::new(), len: 0, ranked: Vec::new(), taken: 0, sorted: 0 }
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.len
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -177,12 +173,12 @@ mod tests {
         assert_eq!(waiting.front(), Some(&1));
         assert_eq!(take(&mut waiting, 2), [1, 3]);
         waiting.push(6);
-        assert_eq!((waiting.len(), waiting.iter().copied().collect()), (5, vec![0, 2, 4, 5, 6]));
+        assert_eq!((waiting.len, waiting.iter().copied().collect()), (5, vec![0, 2, 4, 5, 6]));
         waiting.forget_scores();
         assert_eq!(take(&mut waiting, 2), [0, 2]);
         waiting.prioritize(&mut &[0.0, 1.0][..]);
         assert_eq!(take(&mut waiting, 3), [5, 4, 6], "the last has no score");
-        assert_eq!((waiting.len(), waiting.front()), (0, None));
+        assert_eq!((waiting.len, waiting.front()), (0, None));
         waiting.push(7);
         assert_eq!(waiting.drain().collect::<Vec<_>>(), [7]);
         assert!(waiting.is_empty());

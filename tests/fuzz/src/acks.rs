@@ -15,7 +15,7 @@ pub fn run(data: &[u8]) {
     let (mut now, mut sequence, mut acked, mut lost) = (Instant::ZERO, 0u16, Vec::new(), Vec::new());
     let (mut sent, mut previous) = (0usize, input.u16());
     if previous > 60_000 {
-        ours.begin_at(previous.into());
+        ours.acks.begin_at(previous.into());
         sequence = previous;
     }
     while !input.is_empty() {
@@ -28,8 +28,8 @@ pub fn run(data: &[u8]) {
                 continue;
             }
             2 => {
-                ours.poll_lost(now, &mut lost);
-                ours.update(now);
+                ours.acks.poll_lost(now, &mut lost);
+                ours.acks.update(now);
                 continue;
             }
             3 => {
@@ -43,7 +43,7 @@ pub fn run(data: &[u8]) {
             }
             form => {
                 sequence = sequence.wrapping_add(u16::from(input.u8() % 5));
-                previous = (ours.next_sequence() as u16).wrapping_sub(u16::from(input.u8()));
+                previous = (ours.acks.next_sequence() as u16).wrapping_sub(u16::from(input.u8()));
                 let header = Header { sequence, ack: previous, ack_bits: input.u32() };
                 let mut datagram = Vec::new();
                 if form < 6 {
@@ -68,7 +68,7 @@ pub fn run(data: &[u8]) {
             Ok(None) | Err(_) => {}
         }
     }
-    ours.poll_lost(now + Duration::from_secs(100), &mut lost);
+    ours.acks.poll_lost(now + Duration::from_secs(100), &mut lost);
     let in_time = acked.iter().filter(|acked| !acked.late).count();
     assert!(in_time + lost.len() <= sent, "each packet has one fate");
     assert!(acked.iter().filter(|acked| acked.late).count() <= lost.len());

@@ -196,12 +196,9 @@ struct Tables {
 }
 
 impl DirectTables for Tables {
-    fn tick(&self) -> u64 {
-        1
-    }
-
-    fn begin(&mut self, _: Instant) {
+    fn begin(&mut self, _: Instant) -> u64 {
         self.before = self.rows.len();
+        1
     }
 
     fn place(&mut self, _: u64, channel: u8, message_type: u16) -> Option<&mut Vec<u8>> {

@@ -68,7 +68,7 @@ fn opened(input: &mut Input<'_>) {
 
 fn token(bytes: &[u8]) {
     if let Ok(token) = ConnectToken::from_bytes(bytes) {
-        assert!((1..=32).contains(&token.addresses().len()));
+        assert!((1..=32).contains(&token.addresses.len()));
         let again = ConnectToken::from_bytes(&token.to_bytes()).unwrap();
         assert_eq!(again.to_bytes(), token.to_bytes());
     }

@@ -152,11 +152,11 @@ fn arrived(server: &mut Host, client: &mut Host) -> BTreeMap<u32, u32> {
             server.handle_datagram(now, START, client_address(), &mut bytes.to_vec(), &mut to_client);
         }
         client.take_messages(&mut inbox);
-        for record in inbox.records().iter().filter(|record| usize::from(record.channel) == LATEST) {
-            let body = OpaqueBody::read(inbox.body(record));
-            newest.insert(record.key, body.reader().bits(32).unwrap() as u32);
+        for record in inbox.game.records.iter().filter(|record| usize::from(record.head.channel) == LATEST) {
+            let body = OpaqueBody::read(inbox.game.body(record));
+            newest.insert(record.head.key, body.reader().bits(32).unwrap() as u32);
         }
-        inbox.clear();
+        inbox.game.clear();
     }
     newest
 }

@@ -278,17 +278,17 @@ impl Arena {
             let mut inbox = core::mem::take(&mut self.inbox);
             self.watch(|server| server.take_messages(&mut inbox));
             self.look(&inbox, 0);
-            inbox.clear();
+            inbox.game.clear();
             self.inbox = inbox;
         }
     }
 
     fn look(&mut self, inbox: &Inbox, end: usize) {
-        for record in inbox.records() {
-            if end == 0 && self.server.find(HONEST) != Some(record.peer) {
+        for record in &inbox.game.records {
+            if end == 0 && self.server.find(HONEST) != Some(record.head.peer) {
                 continue;
             }
-            let number = u32::from_le_bytes(inbox.body(record)[..4].try_into().unwrap());
+            let number = u32::from_le_bytes(inbox.game.body(record)[..4].try_into().unwrap());
             let expected = &mut self.expected[end];
             assert!(*expected == 0 || number == *expected, "{number} instead of {expected}");
             *expected = number + 1;

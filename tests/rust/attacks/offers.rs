@@ -66,7 +66,7 @@ fn flood(store: Box<dyn ChunkStore>, places: &AtomicUsize, packets: usize) -> (F
     for _ in 0..TICKS {
         for _ in 0..packets {
             let item = if offers { offer } else { withdraw };
-            let before = arena.server.connection(client).unwrap().chunks().counters().offers_too_fast;
+            let before = arena.server.connection(client).unwrap().chunks().counters.offers_too_fast;
             member.say(&mut arena, |writer| {
                 channel(writer, CHUNKS);
                 for n in 0..4 {
@@ -75,7 +75,7 @@ fn flood(store: Box<dyn ChunkStore>, places: &AtomicUsize, packets: usize) -> (F
                 }
             });
             // Dropped answers are repeated.
-            if arena.server.connection(client).unwrap().chunks().counters().offers_too_fast == before {
+            if arena.server.connection(client).unwrap().chunks().counters.offers_too_fast == before {
                 next = if offers { next } else { next.wrapping_add(4) };
                 offers = !offers;
             }
@@ -84,7 +84,7 @@ fn flood(store: Box<dyn ChunkStore>, places: &AtomicUsize, packets: usize) -> (F
         arena.server.take_chunk_events(&mut Vec::new());
     }
     assert!(member.is_connected(&arena), "it is dropped, not thrown out");
-    let dropped = arena.server.connection(client).unwrap().chunks().counters().offers_too_fast;
+    let dropped = arena.server.connection(client).unwrap().chunks().counters.offers_too_fast;
     (arena.finish(), places.load(Ordering::Relaxed), dropped)
 }
 

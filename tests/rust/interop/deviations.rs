@@ -25,7 +25,7 @@ fn their_ipv6_servers_have_their_groups_swapped() {
     let token = standard_bytes(&their_token(1, &PRIVATE_KEY, &[server]));
     let read = ConnectToken::from_bytes(&token).unwrap();
     let swapped: SocketAddr = "[120:b80d::100]:40000".parse().unwrap();
-    assert_eq!(read.addresses(), [swapped]);
+    assert_eq!(read.addresses, [swapped]);
 }
 
 #[test]

@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 
 use renetcode::{ClientAuthentication, NetcodeClient, NetcodeServer, ServerAuthentication, ServerResult};
 use tickwire::netcode::{
-    Client, ClientConfig, ClientEvent, ClientHandle, ConnectToken, Key, Received, Server, ServerConfig,
-    ServerEvent, TokenParams,
+    Client, ClientConfig, ClientEvent, ClientHandle, ConnectToken, Key, Server, ServerConfig, ServerEvent,
+    TokenParams,
 };
 use tickwire::rng::Rng;
 use tickwire::store::Datagrams;
@@ -141,7 +141,7 @@ impl Peer for OurServer {
     fn handle(&mut self, now: Instant, from: SocketAddr, datagram: &mut [u8], out: &mut Datagrams) {
         let unix = UnixSeconds(START + now.since(Instant::ZERO).as_secs());
         let received = self.server.handle_datagram(now, unix, from, datagram, out);
-        if let Received::Payload { client, payload, .. } = received {
+        if let Some((client, _, payload)) = received {
             self.received.push((client, payload.to_vec()));
         }
         self.events.extend(core::iter::from_fn(|| self.server.poll_event()));

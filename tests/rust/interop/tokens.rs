@@ -17,14 +17,14 @@ fn we_read_every_field_of_their_token() {
     let theirs = their_token(9, &PRIVATE_KEY, &servers);
     let bytes = standard_bytes(&theirs);
     let ours = ConnectToken::from_bytes(&bytes).unwrap();
-    assert_eq!(ours.protocol_id(), PROTOCOL);
-    assert_eq!((ours.created(), ours.expires()), (UnixSeconds(START), UnixSeconds(START + 30)));
-    assert_eq!(ours.addresses(), servers);
+    assert_eq!(ours.protocol_id, PROTOCOL);
+    assert_eq!((ours.created, ours.expires), (UnixSeconds(START), UnixSeconds(START + 30)));
+    assert_eq!(ours.addresses, servers);
     assert_eq!(ours.to_bytes(), bytes);
 
     let mut sealed = theirs.private_data;
     let private =
-        PrivateToken::open(&mut sealed, &PRIVATE_KEY, PROTOCOL, ours.expires(), &theirs.xnonce).unwrap();
+        PrivateToken::open(&mut sealed, &PRIVATE_KEY, PROTOCOL, ours.expires, &theirs.xnonce).unwrap();
     assert_eq!((private.client_id, private.timeout_seconds), (9, 5));
     assert_eq!((private.addresses, private.user_data), (servers, [9; 256]));
     assert_eq!(private.client_to_server, theirs.client_to_server_key);

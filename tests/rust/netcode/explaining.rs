@@ -27,7 +27,7 @@ fn refused() -> [(ConnectToken, Refusal, DropReason); 3] {
 }
 
 fn request(token: ConnectToken) -> (Client, Vec<u8>) {
-    let id = token.protocol_id();
+    let id = token.protocol_id;
     let config = ClientConfig { development: true, ..ClientConfig::new(id) };
     let mut client = Client::new(config, token, Instant::ZERO).unwrap();
     let mut out = Datagrams::new();

@@ -6,7 +6,7 @@ use super::world::*;
 use crate::netcode::send_payload;
 use tickwire::limits::MAX_DATAGRAM;
 use tickwire::netcode::packet::{REQUEST_BYTES, Request};
-use tickwire::netcode::{ClientState, DropReason, Received};
+use tickwire::netcode::{ClientState, DropReason};
 use tickwire::rng::{Entropy, Rng};
 use tickwire::store::Datagrams;
 use tickwire::time::{Duration, Instant};
@@ -87,7 +87,7 @@ fn a_million_datagrams_from_everywhere_leave_the_memory_flat() {
         let flooded = start.elapsed();
         for (from, bytes) in &mut moves {
             let received = world.server.handle_datagram(now, unix, *from, bytes, &mut out);
-            assert!(matches!(received, Received::Payload { .. }));
+            assert!(received.is_some());
         }
         for client in world.clients() {
             send_payload(&mut world.server, now, client, &[2; 100], &mut out).unwrap();

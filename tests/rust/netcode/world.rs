@@ -7,7 +7,7 @@ use core::ops::RangeInclusive;
 
 use tickwire::netcode::{
     Client, ClientConfig, ClientEvent, ClientHandle, ClientState, ConnectToken, DropReason, Farewell, Key,
-    Received, Server, ServerConfig, ServerEvent, TokenParams,
+    Server, ServerConfig, ServerEvent, TokenParams,
 };
 use tickwire::rng::Rng;
 use tickwire::store::Datagrams;
@@ -244,7 +244,7 @@ impl World {
         let mut out = Datagrams::new();
         let mut bytes = bytes.to_vec();
         let unix = self.unix();
-        if let Received::Payload { client, payload, .. } =
+        if let Some((client, _, payload)) =
             self.server.handle_datagram(self.now, unix, from, &mut bytes, &mut out)
         {
             self.received.push((client, payload.to_vec()));

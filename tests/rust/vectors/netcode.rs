@@ -83,9 +83,9 @@ fn connect_tokens_are_written_and_read() {
         assert_eq!(written[end..].strip_prefix(&ours[..]), Some(&expected[end + 9..]), "in the padding");
         let read = ConnectToken::from_bytes(&expected).unwrap();
         assert_eq!(read.to_bytes(), expected);
-        assert_eq!(read.protocol_id(), id(&v["protocol_id"]));
-        assert_eq!(read.expires().0, v["expire_timestamp"].as_u64().unwrap());
-        let addresses: Vec<_> = read.addresses().iter().map(ToString::to_string).collect();
+        assert_eq!(read.protocol_id, id(&v["protocol_id"]));
+        assert_eq!(read.expires.0, v["expire_timestamp"].as_u64().unwrap());
+        let addresses: Vec<_> = read.addresses.iter().map(ToString::to_string).collect();
         assert_eq!(Value::from(addresses), v["server_addresses"]);
     }
 }

@@ -171,7 +171,7 @@ impl Estimated {
 
     fn send(&mut self, now: Instant, payload: &[u8]) -> Vec<u8> {
         let outgoing = self.endpoint.send(now, payload).unwrap();
-        self.estimate.note_sent(now, outgoing.sequence(), payload.len());
+        self.estimate.note_sent(now, outgoing.header.sequence, payload.len());
         let mut bytes = Vec::new();
         outgoing.pieces().for_each(|piece| piece.write(&mut bytes));
         bytes
@@ -186,12 +186,12 @@ impl Estimated {
     }
 
     fn update(&mut self, now: Instant) {
-        self.endpoint.update(now);
-        self.estimate.update(self.endpoint.acks());
+        self.endpoint.acks.update(now);
+        self.estimate.update(&self.endpoint.acks);
     }
 
     fn stats(&self) -> PacketStats {
-        self.estimate.in_place_of(self.endpoint.stats())
+        self.estimate.in_place_of(self.endpoint.acks.stats())
     }
 }
 
@@ -227,7 +227,7 @@ fn bad_headers_are_refused() {
         assert_eq!(Header::read(&packet), Err(HeaderError::TooShort), "{}", case["why"]);
         let mut endpoint = AckEndpoint::new(AckEndpointConfig::standard()).unwrap();
         assert_eq!(endpoint.open(&packet).unwrap_err(), DropReason::Header(HeaderError::TooShort));
-        assert_eq!(endpoint.counters().invalid, 1);
+        assert_eq!(endpoint.acks.counters.invalid, 1);
     }
     assert_eq!(cases.len(), 4);
 }

@@ -19,8 +19,8 @@ fn play_over(
     lost: impl Fn(u64) -> bool,
 ) -> Option<f64> {
     startup.begin(us(began), path, true).unwrap();
-    let (bytes, pace) = (1_000.0, startup.rate());
-    let packets = (startup.window() / bytes).ceil() as u64;
+    let (bytes, pace) = (1_000.0, startup.pace);
+    let packets = (startup.window / bytes).ceil() as u64;
     let stamp = |n: u64| SentStamp {
         sent_at: us(began + (n as f64 * bytes / pace * 1e6) as u64),
         bytes: bytes as u32,
@@ -50,7 +50,7 @@ fn rounds_grow_until_one_takes_longer_to_arrive() {
     let mut paces = Vec::new();
     let rate = (0..9).find_map(|round| {
         let rate = play(&mut startup, round * 200_000, 6e6, |_| false);
-        paces.push(startup.rate() / (32_768.0 / 0.025));
+        paces.push(startup.pace / (32_768.0 / 0.025));
         rate
     });
     assert!((rate.unwrap() - 6e6).abs() < 0.2e6, "{rate:?}");
@@ -79,16 +79,16 @@ fn a_short_path_gets_a_shorter_first_round() {
     let path = Path { rtt: 0.02, ..PATH };
     let mut startup = Startup::new(32_768, 262_144, 125e6);
     startup.begin(Instant::ZERO, path, true);
-    assert!((startup.window() - 0.4 * 32_768.0).abs() < 1.0 && startup.rate() < 1.32e6, "{startup:?}");
+    assert!((startup.window - 0.4 * 32_768.0).abs() < 1.0 && startup.pace < 1.32e6, "{startup:?}");
 }
 
 #[test]
 fn one_round_may_lose_most_by_chance_and_two_may_not() {
     let mut startup = Startup::new(32_768, 262_144, 125e6);
     assert_eq!(play(&mut startup, 0, 6e6, |n| n % 2 == 0), None);
-    assert_eq!(startup.window(), 32_768.0, "it is repeated");
+    assert_eq!(startup.window, 32_768.0, "it is repeated");
     let rate = play(&mut startup, 200_000, 6e6, |n| n % 2 == 0);
-    assert!(rate.is_some_and(|rate| rate <= startup.rate()), "{rate:?}");
+    assert!(rate.is_some_and(|rate| rate <= startup.pace), "{rate:?}");
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn beside_others_a_round_may_take_longer() {
         let mut startup = Startup::new(32_768, 262_144, 125e6);
         startup.begin(Instant::ZERO, PATH, true);
         startup.on_wait(Instant::ZERO, wait);
-        let arriving = 0.6 * startup.rate();
+        let arriving = 0.6 * startup.pace;
         let rate = play_on(&mut startup, arriving);
         assert_eq!(rate.is_some(), done, "{wait}: {rate:?}");
     }
@@ -136,7 +136,7 @@ fn beside_others_a_round_may_take_longer() {
 
 /// Acks of a round that arrived at this many bytes a second.
 fn play_on(startup: &mut Startup, rate: f64) -> Option<f64> {
-    let pace = startup.rate();
+    let pace = startup.pace;
     (0..33).find_map(|n| {
         let sent_at = us((f64::from(n) * 1e9 / pace) as u64);
         let stamp =

@@ -37,7 +37,7 @@ impl<'c> Builder<'c> {
     pub(super) fn begin(parts: &'c mut Conversation, now: Instant) -> Self {
         let builder = Builder::begin_brief(parts, now);
         let Memory { control, credits, reported, .. } = &mut *builder.memory;
-        *reported = builder.ledger.ranges.select(builder.ledger.endpoint.acks().ack(), &mut control.ranges);
+        *reported = builder.ledger.ranges.select(builder.ledger.endpoint.acks.ack(), &mut control.ranges);
         builder.streams.credits_due(|channel, mark| {
             credits.push((channel, mark));
             control.credits.push((channel, mark.id()));
@@ -77,7 +77,7 @@ impl<'c> Builder<'c> {
     }
 
     fn control_bits(&self) -> usize {
-        native::control_bits(&self.memory.control, self.protocol, self.ledger.endpoint.acks().ack())
+        native::control_bits(&self.memory.control, self.protocol, self.ledger.endpoint.acks.ack())
     }
 
     /// The bits that a datagram has left for entries.
@@ -127,7 +127,7 @@ impl<'c> Builder<'c> {
     ) -> bool {
         let mut room = self.room();
         if self.has_ranges() {
-            let ranges = native::range_bits(&self.memory.control, self.ledger.endpoint.acks().ack());
+            let ranges = native::range_bits(&self.memory.control, self.ledger.endpoint.acks.ack());
             if self.streams.has_due_between(room, room + ranges) {
                 room += ranges;
                 self.drop_ranges();
@@ -135,8 +135,8 @@ impl<'c> Builder<'c> {
             }
         }
         let Memory { draft, writer, .. } = &mut *self.memory;
-        let mut offer = PacketDraft { fill, draft, writer };
-        self.message_bits = self.streams.fill(context, self.protocol, room, &mut offer);
+        let mut packet = PacketDraft { fill, draft, writer, context, protocol: self.protocol };
+        self.message_bits = self.streams.fill(room, &mut packet);
         for (channel, tag) in draft.refused.drain(..) {
             self.ledger.notifications.push(Notification { channel, tag, delivered: false });
         }

@@ -48,7 +48,7 @@ impl Framing for Native {
             return Instant::ZERO;
         }
         let keep_alive = keep_alive_at(parts).unwrap_or(Instant::ZERO);
-        keep_alive.min(parts.ledger.endpoint.acks().next_loss()).min(owed)
+        keep_alive.min(parts.ledger.endpoint.acks.next_loss()).min(owed)
     }
 
     fn next_between(&self, parts: &mut Conversation, now: Instant) -> Instant {
@@ -106,7 +106,7 @@ fn transmit_messages(
 ) {
     parts.outbound.end_tick();
     // Most often nothing is due after the first packet of a tick. Then nothing is computed.
-    while parts.outbound.budget_allows() && parts.streams.are_busy() {
+    while parts.outbound.budget.pacer.allows() && parts.streams.are_busy() {
         let context = SendContext { now, tick, resend: parts.resend_timer(), fills: fill.is_some() };
         // Asked first, because gathering ack ranges and credit costs more.
         if !parts.streams.poll_due(&context, &parts.protocol) || !parts.outbound.line_has_room() {
@@ -162,5 +162,5 @@ fn keep_alive_at(parts: &Conversation) -> Option<Instant> {
 
 /// When chunk items other than slices are due.
 fn next_chunk_item(parts: &Conversation) -> Instant {
-    parts.chunks.next_deadline(parts.ledger.endpoint.acks().probe_interval())
+    parts.chunks.next_deadline(parts.ledger.endpoint.acks.probe_interval())
 }

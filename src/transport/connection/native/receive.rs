@@ -45,7 +45,7 @@ pub(super) fn handle(
     incoming: Incoming<'_>,
     mut tables: Option<&mut dyn DirectTables>,
 ) -> Result<bool, End> {
-    let header = incoming.header();
+    let header = incoming.header;
     let context = ReadContext {
         now,
         sequence: header.sequence,
@@ -61,7 +61,7 @@ pub(super) fn handle(
     match verdict {
         Judgement::Accept => {}
         Judgement::Drop => {
-            parts.ledger.endpoint.drop_packet(incoming);
+            parts.ledger.endpoint.recycle(incoming);
             return Ok(false);
         }
         Judgement::DropWithoutMemory => {
@@ -85,7 +85,7 @@ pub(super) fn handle(
         .zip(delay)
         .map(|(newest, delay)| RoundTrip { time: (now - newest.sent_at).saturating_sub(delay), received_at });
     parts.apply_acks(now, round_trip);
-    if parts.ledger.endpoint.acks().acked_skipped() && !parts.inbound.is_replayed {
+    if parts.ledger.endpoint.acks.acked_skipped && !parts.inbound.is_replayed {
         return Err(End::Violation(Violation::Ack));
     }
     apply(parts, now, &context, tables)?;
@@ -222,7 +222,7 @@ fn apply(
     let Packet { chunk_items, slices, .. } = &mut parts.scratch.get().packet;
     if !chunk_items.is_empty() {
         // A peer may name any packet.
-        let newest = parts.ledger.endpoint.newest_sent();
+        let newest = parts.ledger.endpoint.acks.newest_sent();
         let known = if ahead(ack, newest) > 0 { newest } else { ack };
         chunk_items.drain(..).for_each(|item| parts.chunks.handle(now, item, slices, known, arrival));
         parts.chunks.update(now);
@@ -248,7 +248,7 @@ fn note_pending_ack(parts: &mut Conversation, now: Instant) {
     let resends =
         messages.iter().any(|it| is_reliable(it.channel)) || placed.iter().any(|it| is_reliable(it.channel));
     if resends || !(fragments.is_empty() && chunk_items.is_empty() && control.credits.is_empty()) {
-        pending.hurry();
+        pending.urgent = true;
     }
 }
 

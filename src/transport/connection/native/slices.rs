@@ -16,7 +16,7 @@ pub(super) fn transmit(parts: &mut Conversation, now: Instant, out: &mut dyn Out
     let probe_after = if parts.ledger.is_unanswered(now) {
         KEEP_ALIVE
     } else {
-        parts.ledger.endpoint.acks().probe_interval()
+        parts.ledger.endpoint.acks.probe_interval()
     };
     // Asked first, because gathering ack ranges and credit costs more, and chunks that are over are remembered for long.
     if parts.chunks.next_deadline(probe_after) <= now {

@@ -13,6 +13,7 @@ mod send;
 
 use super::conversation::Conversation;
 use super::framing::{Framing, GRAIN};
+use super::held_packets::HeldPacket;
 use super::{Connection, End};
 use crate::time::{Duration, Instant};
 use crate::transport::ack_endpoint::Incoming;
@@ -27,12 +28,6 @@ use crate::transport::outlet::Outlet;
 use crate::transport::protocol::Protocol;
 use crate::transport::stream::Fill;
 use std::sync::Arc;
-
-/// Bytes of packets that are held unread; beyond them they are dropped, and not acked.
-const MAX_HELD_BYTES: usize = 1 << 20;
-
-/// The cost of a held packet besides its bytes.
-const HELD_OVERHEAD_BYTES: usize = 64;
 
 /// An empty packet: no entries.
 const EMPTY: [u8; 1] = [0];
@@ -50,22 +45,6 @@ pub(super) struct Yojimbo {
     /// these allows some more.
     allowed: u32,
     items: Vec<Item>,
-    held: HeldPackets,
-}
-
-/// Packets that were acked, for the layer that can read them.
-#[derive(Debug, Default)]
-pub(super) struct HeldPackets {
-    packets: Vec<HeldPacket>,
-    bytes: usize,
-    /// Packets that were held are being read.
-    is_being_read: bool,
-}
-
-#[derive(Debug)]
-struct HeldPacket {
-    context: ReadContext,
-    payload: Box<[u8]>,
 }
 
 /// Packets that were acked and not read.
@@ -98,29 +77,6 @@ impl UnreadPackets {
             }
         }
         read
-    }
-}
-
-impl HeldPackets {
-    /// Whether there are packets to read, or their contents are still to come.
-    fn has_unread(&self) -> bool {
-        self.is_being_read || !self.packets.is_empty()
-    }
-
-    /// Drops the packets and their contents, which will never be read.
-    pub(super) fn clear(&mut self) {
-        *self = HeldPackets::default();
-    }
-
-    /// Holds a packet; false if there is no memory for it.
-    fn push(&mut self, context: ReadContext, payload: &[u8]) -> bool {
-        let bytes = payload.len() + HELD_OVERHEAD_BYTES;
-        let has_room = self.bytes + bytes <= MAX_HELD_BYTES;
-        if has_room {
-            self.bytes += bytes;
-            self.packets.push(HeldPacket { context, payload: payload.into() });
-        }
-        has_room
     }
 }
 
@@ -158,10 +114,10 @@ impl Framing for Yojimbo {
         incoming: Incoming<'_>,
         _: Option<&mut dyn DirectTables>,
     ) -> Result<bool, End> {
-        let header = incoming.header();
+        let header = incoming.header;
         let context = ReadContext { now, sequence: header.sequence, ack: header.ack, hello_received: true };
         if parts.protocol.holds_packets() && !incoming.payload().is_empty() {
-            if incoming.payload() != EMPTY && !self.held.push(context, incoming.payload()) {
+            if incoming.payload() != EMPTY && !parts.inbound.held.push(context, incoming.payload()) {
                 parts.ledger.endpoint.refuse(incoming);
                 return Ok(false);
             }
@@ -184,20 +140,12 @@ impl Framing for Yojimbo {
         self.accept(parts, now, incoming);
         apply(parts, &mut self.items).map(|()| true)
     }
-
-    fn held(&self) -> Option<&HeldPackets> {
-        Some(&self.held)
-    }
-
-    fn held_mut(&mut self) -> Option<&mut HeldPackets> {
-        Some(&mut self.held)
-    }
 }
 
 impl Yojimbo {
     /// Accepts a packet, and applies its acks.
     fn accept(&mut self, parts: &mut Conversation, now: Instant, incoming: Incoming<'_>) {
-        let header = incoming.header();
+        let header = incoming.header;
         let acked = &mut parts.scratch.get().acked;
         acked.clear();
         // The peer's wait for its tick is part of the round trip: this wire doesn't carry it.
@@ -252,7 +200,7 @@ fn apply(parts: &mut Conversation, items: &mut Vec<Item>) -> Result<(), End> {
 impl Connection {
     /// Takes the packets that the core can't read, if there are any; call [`Connection::handle_read`] afterwards.
     pub fn take_unread(&mut self) -> Option<UnreadPackets> {
-        let held = self.framing.held_mut().filter(|held| !held.packets.is_empty())?;
+        let held = Some(&mut self.parts.inbound.held).filter(|held| !held.packets.is_empty())?;
         let packets = core::mem::take(held).packets;
         held.is_being_read = true;
         Some(UnreadPackets { protocol: self.parts.protocol.clone(), packets })
@@ -260,7 +208,8 @@ impl Connection {
 
     /// Whether there are such packets, or their contents are still to come.
     pub(crate) fn has_unread(&self) -> bool {
-        self.framing.held().is_some_and(HeldPackets::has_unread)
+        let held = &self.parts.inbound.held;
+        held.is_being_read || !held.packets.is_empty()
     }
 
     /// Takes their contents. `take` is called after each packet, to take its messages before the next one's need
@@ -270,8 +219,7 @@ impl Connection {
     ///
     /// The conversation is over, and why.
     pub fn handle_read(&mut self, read: ReadPackets, mut take: impl FnMut(&mut Self)) -> Result<(), End> {
-        let Some(held) = self.framing.held_mut() else { return Ok(()) };
-        held.is_being_read = false;
+        self.parts.inbound.held.is_being_read = false;
         for mut items in read.packets {
             apply(&mut self.parts, &mut items)?;
             take(self);

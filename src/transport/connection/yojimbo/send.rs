@@ -49,7 +49,7 @@ impl Yojimbo {
 /// Selects the contents of the next packet; false if there are none.
 fn compose(parts: &mut Conversation, now: Instant, blocks_first: bool) -> bool {
     parts.scratch.get().draft.clear();
-    if !parts.outbound.budget_allows() {
+    if !parts.outbound.budget.pacer.allows() {
         return false;
     }
     let context = SendContext { now, tick: true, resend: parts.resend_timer(), fills: false };
@@ -57,15 +57,15 @@ fn compose(parts: &mut Conversation, now: Instant, blocks_first: bool) -> bool {
     let fragments = if blocks_first { select_fragments(parts, &context, room) } else { 0 };
     // This framing has no payload channels.
     let Memory { draft, writer, .. } = parts.scratch.get();
-    let mut packet = PacketDraft { fill: None, draft, writer };
+    let mut packet = PacketDraft { fill: None, draft, writer, context: &context, protocol: &parts.protocol };
     parts.streams.poll_due(&context, &parts.protocol);
     if fragments > 0 {
         // A message larger than the remaining room gets a packet of its own.
         let room = room.saturating_sub(fragments);
-        parts.streams.fill_shared(&context, &parts.protocol, room, &mut packet);
+        parts.streams.fill_shared(room, &mut packet);
         return true;
     }
-    let filled = parts.streams.fill(&context, &parts.protocol, room, &mut packet) > 0;
+    let filled = parts.streams.fill(room, &mut packet) > 0;
     if blocks_first {
         return filled;
     }

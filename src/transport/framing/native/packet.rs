@@ -20,38 +20,26 @@ pub const VERSION: u8 = 4;
 /// smallest packets even when it is repeated.
 pub const MAX_DETAIL_BYTES: usize = 128;
 
-/// Why the peer ended the connection, or why we do.
+/// Why the peer ended the connection, or why we do. The numbers are the standard's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CloseReason {
     /// The application closed it.
-    Closed,
+    Closed = 1,
     /// The server's application wants this player gone.
-    Kicked,
+    Kicked = 2,
     /// The sides' protocols differ.
-    Mismatch,
+    Mismatch = 3,
     /// The peer broke the protocol.
-    Violation,
+    Violation = 4,
     /// The same client connected again.
-    Replaced,
+    Replaced = 5,
     /// Nothing was heard of the peer for too long.
-    TimedOut,
+    TimedOut = 6,
     /// A channel to the peer stayed full for too long.
-    Stalled,
+    Stalled = 7,
 }
 
 impl CloseReason {
-    pub(super) fn number(self) -> u8 {
-        match self {
-            CloseReason::Closed => 1,
-            CloseReason::Kicked => 2,
-            CloseReason::Mismatch => 3,
-            CloseReason::Violation => 4,
-            CloseReason::Replaced => 5,
-            CloseReason::TimedOut => 6,
-            CloseReason::Stalled => 7,
-        }
-    }
-
     pub(super) fn from_number(number: u64) -> Self {
         match number {
             2 => CloseReason::Kicked,

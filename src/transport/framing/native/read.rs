@@ -366,25 +366,19 @@ pub(crate) fn read_body(
     context: &ReadContext,
     bodies: &mut Bodies,
 ) -> Result<Received, Refusal> {
-    bodies.scratch.clear();
-    let mut reader = BitReader::new(body);
+    let (mut reader, out) = (BitReader::new(body), bodies.cleared());
     match &protocol.messages()[usize::from(message_type)].body {
-        Body::Declared(schema) => {
-            schema.read(&mut reader, &mut bodies.scratch)?;
-            if reader.position() != bits {
-                return Err(Refusal::Length);
-            }
-        }
-        Body::Opaque { .. } => {
-            let (start_bit, bytes) = reader.cut(bits)?;
-            OpaqueBody { start_bit, bits, bytes }.write(&mut bodies.scratch);
-        }
+        Body::Declared(schema) => schema.read(&mut reader, out)?,
+        Body::Opaque { .. } => cut_opaque(&mut reader, bits, out)?,
+    }
+    if reader.position() != bits {
+        return Err(Refusal::Length);
     }
     reader.finish()?;
-    if bodies.scratch.len() > MAX_PACKET_MEMORY {
+    if out.len() > MAX_PACKET_MEMORY {
         return Err(Refusal::Memory);
     }
-    Ok(context.received(message_type, bodies.spares.keep(&bodies.scratch), bits))
+    Ok(context.received(message_type, bodies.kept(), bits))
 }
 
 fn read_chunk_entry(reader: &mut BitReader<'_>, packet: &mut Packet) -> Result<(), Refusal> {
@@ -419,9 +413,15 @@ fn read_opaque(reader: &mut BitReader<'_>, max_bytes: usize, out: &mut Vec<u8>) 
     if bits > max_bytes * 8 {
         return Err(Refusal::Length);
     }
+    cut_opaque(reader, bits, out)?;
+    Ok(bits)
+}
+
+/// Appends an opaque body of this many bits.
+fn cut_opaque(reader: &mut BitReader<'_>, bits: usize, out: &mut Vec<u8>) -> Result<(), Refusal> {
     let (start_bit, bytes) = reader.cut(bits)?;
     OpaqueBody { start_bit, bits, bytes }.write(out);
-    Ok(bits)
+    Ok(())
 }
 
 /// One of `count` things by its number.

@@ -44,7 +44,7 @@ pub(crate) fn write_control(writer: &mut BitWriter, control: &Control, protocol:
     }
     writer.bool(control.close.is_some());
     if let Some(reason) = control.close {
-        writer.bits(u64::from(reason.number()), 8);
+        writer.bits(reason as u64, 8);
         writer.bool(control.detail.is_some());
         if let Some(detail) = &control.detail {
             writer.string(detail, MAX_DETAIL_BYTES as u32);
