@@ -131,7 +131,7 @@ impl<const SERVERS: usize, const RIVALRY: u8, const CONNECTED: bool> Session<SER
             let (before, held) = (drops(&self.server), self.ours().is_some());
             let unix = UnixSeconds(START.0 + self.now.as_nanos() / 1_000_000_000);
             let received = self.server.handle_datagram(self.now, unix, address(CLIENT), &mut bytes, &mut out);
-            assert!(!received.is_some(), "nobody sent one");
+            assert!(received.is_none(), "nobody sent one");
             self.confirmed |= held && matches!(kind, 4 | 5) && drops(&self.server) == before;
         }
         self.send(&out);
