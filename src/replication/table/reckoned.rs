@@ -1,19 +1,27 @@
 //! Dead reckoning: a property that goes on as clients reckon isn't sent.
 //!
-//! A property with a threshold, and its velocity, are sent together, when it differs by more than the threshold from
-//! a client's reckoning: the last value sent, moved on with the velocity sent with it. A row of which anything else
-//! is sent carries both too, if they changed, and so does one that stops. Computed once for all clients, for rows
-//! that move.
+//! A property with a threshold, and its velocity, are committed together, when the property differs by more than the
+//! threshold from the clients' reckoning: the last committed value, moved on with the velocity committed with it. A row of
+//! which all clients are sent something else commits both too, if they changed, and so does one that stops. Computed
+//! once for all clients, for rows that move.
+//!
+//! A record may be sent long after its row's values were committed: to a newcomer, after a loss, within a small budget. Clients
+//! reckon from the record's tick. So the words of a state of a tick are those that clients reckon for that tick, and the
+//! last word of a row is the tick in which its reckoned values were committed.
 
-use super::super::cells::numbers_in;
+use super::super::cells::{numbers_in, write_numbers};
 use super::super::class::GhostClass;
 use super::super::rules::{Rule, numbers_of};
 use super::super::scan::BLOCK;
 use super::Column;
 use crate::store::ones;
+use crate::wire::{Node, Property};
 
 /// The most numbers that a value has.
 const NUMBERS: usize = 16;
+
+/// The numbers of a value.
+type Value = [f64; NUMBERS];
 
 /// A property that is reckoned.
 #[derive(Debug)]
@@ -30,9 +38,10 @@ pub(super) struct Reckoned {
     pairs: Box<[Pair]>,
     /// All of these, and their velocities.
     pub(super) mask: u64,
-    /// A bit a row: clients reckon that it moves, or its values differ from those sent.
+    /// The other properties of which every client is sent each change.
+    shared: u64,
+    /// A bit a row: clients reckon that it moves, or its values differ from those committed.
     pending: Vec<u64>,
-    cell: Vec<u8>,
 }
 
 /// The block of rows being checked.
@@ -42,7 +51,8 @@ pub(super) struct Block<'a, 'c> {
     /// Words of a row.
     pub(super) width: usize,
     pub(super) newest: &'a [u64],
-    pub(super) since: &'a [u32],
+    /// A bit for each row that has a state.
+    pub(super) has_state: u64,
     pub(super) columns: &'a [Column<'c>],
 }
 
@@ -57,7 +67,8 @@ impl Reckoned {
         });
         let pairs: Box<[Pair]> = pairs.collect();
         let mask = pairs.iter().fold(0, |mask, pair| mask | 1 << pair.property | 1 << pair.velocity);
-        let made = Reckoned { pairs, mask, pending: Vec::new(), cell: Vec::new() };
+        let shared = (0..class.groups()).fold(!mask, |shared, group| shared & class.updated(group));
+        let made = Reckoned { pairs, mask, shared, pending: Vec::new() };
         (mask != 0).then(|| Box::new(made))
     }
 
@@ -70,8 +81,13 @@ impl Reckoned {
         self.pending[block]
     }
 
-    /// Decides which of these rows, which have a state, are sent: sets their bits in the masks. Returns the rows of
-    /// which nothing is sent.
+    /// Whether clients may reckon that a row moves.
+    pub(super) fn is_any_pending(&self) -> bool {
+        self.pending.iter().any(|block| *block != 0)
+    }
+
+    /// Decides of which of these rows the reckoned values are committed: sets or clears their bits in the masks. Returns
+    /// these rows.
     pub(super) fn hold(
         &mut self,
         class: &GhostClass,
@@ -79,73 +95,129 @@ impl Reckoned {
         rows: u64,
         masks: &mut [u64; BLOCK],
     ) -> u64 {
-        let mut held = 0;
+        let mut committed = 0;
         for row in ones(rows) {
-            let is_said = masks[row] & !self.mask != 0;
-            let is_off = self.pairs.iter().any(|pair| is_off(pair, class, block, row, &mut self.cell));
-            let bit = 1 << row;
-            if !is_said && !is_off {
-                held |= bit;
-            } else if is_off {
-                masks[row] |= self.mask;
-            }
-            let moves = held & bit != 0 && masks[row] & self.mask != 0
-                || self.pairs.iter().any(|pair| {
-                    let mut speed = [0.0; NUMBERS];
-                    cell_numbers(class, block, pair.velocity, row, &mut speed[..pair.count]);
-                    speed.iter().any(|speed| *speed != 0.0)
-                });
+            let (bit, mask) = (1 << row, &mut masks[row]);
+            let words = &block.newest[row * block.width..][..block.width];
+            let is_new = block.has_state & bit == 0;
+            let differs = *mask & self.mask != 0;
+            let goes = if is_new || self.pairs.iter().any(|pair| is_off(pair, class, block, (row, words))) {
+                *mask |= self.mask;
+                true
+            } else {
+                // What only some clients are sent must not show to others.
+                differs && *mask & self.shared != 0
+            };
+            let is_moving = self.pairs.iter().any(|pair| {
+                let speed = match goes {
+                    true => block.numbers(class, pair.velocity, row),
+                    false => numbers_of_words(
+                        &class.properties.each()[pair.velocity],
+                        words_of(class, pair.velocity, words),
+                    ),
+                };
+                speed != [0.0; NUMBERS]
+            });
+            committed |= if goes { bit } else { 0 };
+            *mask &= if goes { u64::MAX } else { !self.mask };
             let pending = &mut self.pending[block.first / BLOCK];
-            // Rows that clients reckon to move are checked until they were told otherwise.
-            *pending =
-                *pending & !bit | if moves || held & bit != 0 && *pending & bit != 0 { bit } else { 0 };
+            *pending = *pending & !bit | if is_moving || differs && !goes { bit } else { 0 };
         }
-        held
+        committed
+    }
+
+    /// Moves the reckoned words of a state on to a tick.
+    pub(super) fn go_on(&self, class: &GhostClass, words: &mut [u64], tick: u32) {
+        for pair in &self.pairs {
+            if let Some(moved) = moved(pair, class, words, tick) {
+                let range = class.properties.word_range(pair.property);
+                words[range.clone()].copy_from_slice(&moved[..range.len()]);
+            }
+        }
+    }
+
+    /// The words of a property in a tick, if it is reckoned and has moved on.
+    pub(super) fn moved(
+        &self,
+        class: &GhostClass,
+        property: usize,
+        words: &[u64],
+        tick: u32,
+    ) -> Option<[u64; NUMBERS]> {
+        let pair = self.pairs.iter().find(|pair| pair.property == property)?;
+        moved(pair, class, words, tick)
+    }
+
+    /// The reckoned properties whose words differ between two states.
+    pub(super) fn differing(&self, class: &GhostClass, a: &[u64], b: &[u64]) -> u64 {
+        let of = |pair: &Pair| words_of(class, pair.property, a) != words_of(class, pair.property, b);
+        self.pairs.iter().fold(0, |mask, pair| mask | u64::from(of(pair)) << pair.property)
+    }
+}
+
+impl Block<'_, '_> {
+    /// The numbers of a row's cell.
+    fn numbers(&self, class: &GhostClass, property: usize, row: usize) -> Value {
+        let (node, mut out) = (class.properties.each()[property].field().node(), [0.0; NUMBERS]);
+        let size = node.size();
+        let cells = self.columns.get(property).map_or(&[][..], |column| column.cells);
+        if let Some(cell) = cells.get((self.first + row) * size..(self.first + row + 1) * size) {
+            numbers_in(node, cell, &mut out);
+        }
+        out
     }
 }
 
 /// Whether a row is elsewhere than clients reckon, or stands while they reckon that it moves.
-fn is_off(pair: &Pair, class: &GhostClass, block: &Block<'_, '_>, row: usize, cell: &mut Vec<u8>) -> bool {
-    let Pair { count, property, velocity, .. } = *pair;
-    let (mut at, mut sent, mut speed) = ([0.0; NUMBERS], [0.0; NUMBERS], [0.0; NUMBERS]);
-    cell_numbers(class, block, property, row, &mut at[..count]);
-    sent_numbers(class, block, property, row, cell, &mut sent[..count]);
-    sent_numbers(class, block, velocity, row, cell, &mut speed[..count]);
-    let mut now = [0.0; NUMBERS];
-    cell_numbers(class, block, velocity, row, &mut now[..count]);
-    if now[..count].iter().all(|speed| *speed == 0.0) && speed[..count].iter().any(|speed| *speed != 0.0) {
+fn is_off(pair: &Pair, class: &GhostClass, block: &Block<'_, '_>, (row, words): (usize, &[u64])) -> bool {
+    let (at, now) = (block.numbers(class, pair.property, row), block.numbers(class, pair.velocity, row));
+    let (sent, speed, seconds) = line(pair, class, words, block.tick);
+    if now == [0.0; NUMBERS] && speed != now {
         // It has stopped, and is to be seen exactly where.
         return true;
     }
-    let seconds = f64::from(block.tick - block.since[row].min(block.tick)) / pair.rate;
-    let square: f64 = (0..count).map(|i| at[i] - (sent[i] + speed[i] * seconds)).map(|off| off * off).sum();
+    let each = (0..pair.count).map(|i| at[i] - (sent[i] + speed[i] * seconds));
+    let square: f64 = each.map(|off| off * off).sum();
     square > pair.threshold * pair.threshold
+        // Clients reckon that it left the range of values.
+        || speed != [0.0; NUMBERS] && seconds > 0.0 && moved(pair, class, words, block.tick).is_none()
 }
 
-fn cell_numbers(class: &GhostClass, block: &Block<'_, '_>, property: usize, row: usize, out: &mut [f64]) {
-    let node = class.properties.each()[property].field().node();
-    let size = node.size();
-    let cells = block.columns.get(property).map_or(&[][..], |column| column.cells);
-    if let Some(cell) = cells.get((block.first + row) * size..(block.first + row + 1) * size) {
-        numbers_in(node, cell, out);
+/// The committed value and velocity of a state, and for how many seconds it has moved by a tick.
+fn line(pair: &Pair, class: &GhostClass, words: &[u64], tick: u32) -> (Value, Value, f64) {
+    let of =
+        |property| numbers_of_words(&class.properties.each()[property], words_of(class, property, words));
+    let since = words.last().map_or(0, |since| *since as u32);
+    (of(pair.property), of(pair.velocity), f64::from(tick.saturating_sub(since)) / pair.rate)
+}
+
+/// The words of a state's value that has moved on to a tick; None if it hasn't moved, or can't have the value.
+fn moved(pair: &Pair, class: &GhostClass, words: &[u64], tick: u32) -> Option<[u64; NUMBERS]> {
+    let (mut at, speed, seconds) = line(pair, class, words, tick);
+    if seconds == 0.0 || speed == [0.0; NUMBERS] {
+        return None;
     }
+    at.iter_mut().zip(speed).for_each(|(at, speed)| *at += speed * seconds);
+    let property = &class.properties.each()[pair.property];
+    let Node::Leaf(leaf) = property.field().node() else { return None };
+    let (size, mut cell, mut moved) = (leaf.column().size(), [0; 8 * NUMBERS], [0; NUMBERS]);
+    let cell = cell.get_mut(..size)?;
+    write_numbers(Some(leaf.column()), &at[..pair.count], cell);
+    let found = property.quantize_column(cell, size, moved.get_mut(..property.words().len())?);
+    found.is_ok().then_some(moved)
 }
 
-fn sent_numbers(
-    class: &GhostClass,
-    block: &Block<'_, '_>,
-    property: usize,
-    row: usize,
-    cell: &mut Vec<u8>,
-    out: &mut [f64],
-) {
-    let each = &class.properties.each()[property];
-    let (node, start) = (each.field().node(), class.properties.word_start(property));
-    let words = &block.newest[row * block.width + start..][..each.words().len()];
-    cell.clear();
-    cell.resize(node.size(), 0);
-    each.restore_column(words, cell, node.size());
-    numbers_in(node, cell, out);
+fn words_of<'a>(class: &GhostClass, property: usize, words: &'a [u64]) -> &'a [u64] {
+    &words[class.properties.word_range(property)]
+}
+
+fn numbers_of_words(property: &Property, words: &[u64]) -> Value {
+    let (node, mut cell, mut out) = (property.field().node(), [0; 8 * NUMBERS], [0.0; NUMBERS]);
+    if let Some(cell) = cell.get_mut(..node.size()) {
+        property.restore_column(words, cell, node.size());
+        numbers_in(node, cell, &mut out);
+    }
+    out
 }
 
 #[cfg(test)]

@@ -368,8 +368,11 @@ impl Scope {
             GhostState::Live => {
                 let (since, turn) = (record.since(record.acked_count), table.turn(group.into(), row));
                 // The state before the last change is its newest, whatever else of it is in flight.
-                if record.acked >= turn.before && record.acked < turn.last && record.sent < turn.last {
-                    let step = since == 0 && table.has_stepped(row);
+                // Where it is reckoned, each record sent of that state has other words.
+                let of_one_tick = !table.is_reckoned() || record.sent == turn.before;
+                let is_before = record.acked >= turn.before && record.acked < turn.last;
+                if is_before && record.sent < turn.last && of_one_tick {
+                    let step = since == 0 && table.has_stepped(row) && !table.is_reckoned();
                     let depth = if step { record.hold.run().min(1) } else { 0 };
                     let op = if step { CarriedOp::Step } else { CarriedOp::Update };
                     return Due::Update { row, group, base: Base::Newest { depth }, op };

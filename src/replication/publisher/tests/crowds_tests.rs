@@ -246,7 +246,7 @@ impl CrowdWorld {
             for class in 2..CLASSES {
                 publisher.set_chosen(peer, class, &truth.chosen[client]);
             }
-            let sight = Sight { start: 0, axes: 1, radius: 1e9, far_weight: 0.1, views: Vec::new() };
+            let sight = Sight { property: 0, axes: 1, radius: 1e9, far_weight: 0.1, views: Vec::new() };
             publisher.set_sight(peer, 0, Some((&sight, &[[f64::from(now) * 1e7, 0.0, 0.0]])));
             if now.is_multiple_of(4) {
                 publisher.choose(peer, 2_000);
