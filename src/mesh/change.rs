@@ -1,10 +1,10 @@
 //! Changes of the roster: the master proposes one, players ack it, and it counts once a quorum has.
 
-use super::links::{Expected, Link, LinkEnd, LinkId, Role};
+use super::links::{Expected, LinkEnd, LinkId, Role};
 use super::machine::{Mesh, Phase, Report};
 use super::message::{Message, Stamp};
 use super::output::{Action, Happening, MeshFault};
-use super::roster::{LeaveReason, Member, Roster, Start, bit};
+use super::roster::{Identity, LeaveReason, Member, Roster, Start, bit};
 use super::start::left_until;
 use super::{MAX_PLAYERS, REPORT_GRACE};
 use crate::time::{Duration, Instant};
@@ -29,11 +29,12 @@ impl Mesh {
             }
             Message::Commit { stamp, left } => self.handle_commit(now, stamp, left, rtt),
             Message::Count { left } if self.stable.start.is_some() => self.note_start(now, left, rtt),
-            Message::Intro { player, joined, pass } => return self.handle_intro(player, joined, pass),
+            Message::Intro { player, joined, pass } => return self.handle_intro((player, joined), pass),
             Message::Expect { player, joined, ticket } => {
-                return self.handle_expect(now, Expected { player, joined, ticket, since: now });
+                let expected = Expected { who: (player, joined), ticket, since: now };
+                return self.handle_expect(now, expected);
             }
-            Message::Out { reason } | Message::Refused { reason } => self.end(now, reason),
+            Message::Out { reason } | Message::Refused { reason } => self.end(reason),
             Message::Ack { stamp } => self.handle_ack(id, stamp),
             Message::SealedWith { key } if self.is_master() => self.keys[usize::from(player)] = Some(key),
             Message::Lost { player: other, joined, broke_rules } if other != player => {
@@ -43,7 +44,7 @@ impl Mesh {
             Message::Grant { epoch } => self.handle_grant(now, player, epoch),
             Message::Deny { epoch } => self.handle_deny(now, epoch),
             Message::Seat { pass } => {
-                let host = self.links.iter().find(|link| link.id == id).and_then(Link::player);
+                let host = self.player_at(id);
                 self.actions.extend(host.map(|host| Action::TakeSeat { host, pass }));
             }
             Message::Hello { .. } | Message::NotMaster { .. } | Message::Welcome { .. } => {
@@ -71,11 +72,9 @@ impl Mesh {
     }
 
     /// A member reports to the master that it can't reach another one.
-    fn handle_lost(&mut self, now: Instant, id: LinkId, (player, joined): (u8, u32), broke_rules: bool) {
-        let known = self.stable.has(player, joined) || self.pends(player, joined);
-        let from = self.links.iter().find(|link| link.id == id).and_then(Link::player);
-        if let Some(from) = from.filter(|_| self.is_master() && known) {
-            self.report(now, from, (player, joined), broke_rules);
+    fn handle_lost(&mut self, now: Instant, id: LinkId, who: Identity, broke_rules: bool) {
+        if let Some(from) = self.player_at(id).filter(|_| self.is_master() && self.knows(who)) {
+            self.report(now, from, who, broke_rules);
         }
     }
 
@@ -114,7 +113,7 @@ impl Mesh {
             return Ok(());
         }
         let master = self.master.unwrap_or(self.me.0);
-        if self.phase == Phase::Joining && !pending.has(self.me.0, self.me.1) {
+        if self.phase == Phase::Joining && !pending.has(self.me) {
             return Err(MeshFault::Impossible);
         }
         // The proposal may be its own departure.
@@ -131,8 +130,7 @@ impl Mesh {
 
     /// A player has acked our proposal.
     pub(super) fn handle_ack(&mut self, id: LinkId, stamp: Stamp) {
-        let player = self.links.iter().find(|link| link.id == id).and_then(|link| link.player());
-        if let (Some((player, _)), true) = (player, self.is_master() && stamp == self.last) {
+        if let Some((player, _)) = self.player_at(id).filter(|_| self.is_master() && stamp == self.last) {
             self.acks |= bit(player);
         }
     }
@@ -169,14 +167,11 @@ impl Mesh {
     /// The roster as it should be, by all that the master knows.
     fn wanted(&self) -> Roster {
         let mut roster = Roster { left: Vec::new(), ..self.stable.clone() };
-        let why = |member: &Member| {
-            let going = self.going.iter().find(|going| (going.0, going.1) == (member.player, member.joined));
-            match going {
-                Some((_, _, reason)) => Some(*reason),
-                None if member.player == self.me.0 || self.link_of(member.player).is_some() => None,
-                None if self.gone.contains(&(member.player, member.joined)) => Some(LeaveReason::Left),
-                None => Some(LeaveReason::Lost),
-            }
+        let why = |member: &Member| match self.going.iter().find(|(who, _)| *who == member.identity()) {
+            Some((_, reason)) => Some(*reason),
+            None if member.player == self.me.0 || self.link_of(member.player).is_some() => None,
+            None if self.gone.contains(&member.identity()) => Some(LeaveReason::Left),
+            None => Some(LeaveReason::Lost),
         };
         for member in &self.stable.members {
             if let Some(reason) = why(member) {
@@ -187,17 +182,15 @@ impl Mesh {
         let staying = roster.players() & !bit(self.me.0);
         for link in &self.links {
             let Role::Joiner(joiner) = &link.role else { continue };
-            let has_all = roster.members.iter().all(|member| {
-                member.player == self.me.0 || joiner.introduced.contains(&(member.player, member.joined))
-            });
+            let has_all = roster
+                .members
+                .iter()
+                .all(|member| member.player == self.me.0 || joiner.introduced.contains(&member.identity()));
             let is_ready = has_all && joiner.key.is_some() && joiner.reached & staying == staying;
-            if is_ready && self.is_alone(joiner.player, &roster) {
-                roster.members.push(Member {
-                    player: joiner.player,
-                    joined: joiner.joined,
-                    name: joiner.name.clone(),
-                    addresses: joiner.addresses.clone(),
-                });
+            if is_ready && self.is_alone(joiner.who.0, &roster) {
+                let (player, joined) = joiner.who;
+                let (name, addresses) = (joiner.name.clone(), joiner.addresses.clone());
+                roster.members.push(Member { player, joined, name, addresses });
                 // The proposal of its removal must reach this member first.
                 break;
             }
@@ -223,34 +216,30 @@ impl Mesh {
         let Some(roster) = self.pending.take() else { return };
         self.agreed = Some(self.last);
         let before = core::mem::replace(&mut self.stable, roster);
+        let members = before.members.iter().map(Member::identity);
+        let gone: Vec<Identity> = members.filter(|who| !self.stable.has(*who)).collect();
         if self.is_master() {
-            self.tell_commit(now, &before);
+            self.tell_commit(now, &gone);
         }
         self.admit();
-        let gone: Vec<Member> = before
-            .members
-            .into_iter()
-            .filter(|member| !self.stable.has(member.player, member.joined))
-            .collect();
-        if self.told.contains(&self.me) && !self.stable.has(self.me.0, self.me.1) {
+        if self.told.contains(&self.me) && !self.stable.has(self.me) {
             let reason = self.reason_of(self.me);
-            return self.end(now, reason);
+            return self.end(reason);
         }
         self.tell_members();
         let (stable, me) = (&self.stable, self.me.0);
-        self.gone.retain(|(player, joined)| stable.has(*player, *joined));
-        self.believed.retain(|(player, joined)| stable.has(*player, *joined));
+        self.gone.retain(|who| stable.has(*who));
+        self.believed.retain(|who| stable.has(*who));
         if !self.is_master() {
             // Members whose link was lost while they were joining.
             let others = stable.members.iter().filter(|member| member.player != me);
             let lost = others.filter(|member| self.link_of(member.player).is_none());
-            for (player, joined) in lost.map(|member| (member.player, member.joined)).collect::<Vec<_>>() {
-                self.say_lost(player, joined, false);
+            for who in lost.map(Member::identity).collect::<Vec<_>>() {
+                self.say_lost(who, false);
             }
         }
-        for member in gone {
-            let reason = self.reason_of((member.player, member.joined));
-            self.part_with(member.player, member.joined, reason);
+        for who in gone {
+            self.part_with(who);
         }
         if self.master.is_some_and(|master| self.stable.member(master).is_none()) {
             // The master has proposed its own departure.
@@ -267,7 +256,7 @@ impl Mesh {
     }
 
     /// Tells all members that the proposal counts, including those it removes.
-    fn tell_commit(&mut self, now: Instant, before: &Roster) {
+    fn tell_commit(&mut self, now: Instant, out: &[Identity]) {
         if let Some(start) = self.stable.start
             && self.start_at.is_none()
         {
@@ -281,21 +270,20 @@ impl Mesh {
         let mut keys = Vec::new();
         for link in &mut self.links {
             if let Role::Joiner(joiner) = &link.role
-                && stable.has(joiner.player, joiner.joined)
+                && stable.has(joiner.who)
             {
-                keys.push((joiner.player, joiner.key));
-                link.role = Role::Player { player: joiner.player, joined: joiner.joined };
+                keys.push((joiner.who.0, joiner.key));
+                link.role = Role::Player(joiner.who);
             }
         }
         for (player, key) in keys {
             self.keys[usize::from(player)] = key;
         }
-        let out = before.members.iter().filter(|member| !self.stable.has(member.player, member.joined));
-        for (player, joined) in out.map(|member| (member.player, member.joined)).collect::<Vec<_>>() {
-            self.going.retain(|going| (going.0, going.1) != (player, joined));
-            self.keys[usize::from(player)] = None;
-            if let Some(link) = self.link_of(player).map(|link| link.id) {
-                let reason = self.reason_of((player, joined));
+        for who in out {
+            self.going.retain(|(going, _)| going != who);
+            self.keys[usize::from(who.0)] = None;
+            if let Some(link) = self.link_of(who.0).map(|link| link.id) {
+                let reason = self.reason_of(*who);
                 self.send(link, Message::Out { reason });
             }
         }
@@ -303,66 +291,60 @@ impl Mesh {
 
     /// Tells the game who joined and who left.
     fn tell_members(&mut self) {
-        if !self.stable.has(self.me.0, self.me.1) {
+        if !self.stable.has(self.me) {
             return;
         }
         let told = core::mem::take(&mut self.told);
-        for (player, joined) in &told {
-            if !self.stable.has(*player, *joined) {
-                let reason = self.reason_of((*player, *joined));
-                self.happenings.push_back(Happening::Left { player: *player, joined: *joined, reason });
-            }
+        for &(player, joined) in told.iter().filter(|who| !self.stable.has(**who)) {
+            let reason = self.reason_of((player, joined));
+            self.happenings.push_back(Happening::Left { player, joined, reason });
         }
         if self.phase == Phase::Joining {
             self.phase = Phase::Member;
         }
-        let members = self.stable.members.iter();
-        self.told = members.map(|member| (member.player, member.joined)).collect();
-        for (player, joined) in self.told.iter().filter(|member| !told.contains(member)) {
-            self.happenings.push_back(Happening::Joined { player: *player, joined: *joined });
+        self.told = self.stable.members.iter().map(Member::identity).collect();
+        for &(player, joined) in self.told.iter().filter(|who| !told.contains(who)) {
+            self.happenings.push_back(Happening::Joined { player, joined });
         }
     }
 
-    fn reason_of(&self, who: (u8, u32)) -> LeaveReason {
+    fn reason_of(&self, who: Identity) -> LeaveReason {
         let found = self.stable.left.iter().find(|(player, joined, _)| (*player, *joined) == who);
         found.map_or(LeaveReason::Lost, |(_, _, reason)| *reason)
     }
 
     /// Opens the links of members to the game's messages.
     fn admit(&mut self) {
-        let in_it = |player, joined| self.stable.has(player, joined);
-        let members = self.links.iter().filter_map(|link| Some((link.id, link.player()?)));
-        let members = members.filter(|(_, (player, joined))| in_it(*player, *joined));
+        let players = self.links.iter().filter_map(|link| Some((link.id, link.player()?)));
+        let members = players.filter(|(_, who)| self.stable.has(*who));
         let new: Vec<_> = members.filter(|(id, _)| !self.admitted.contains(id)).collect();
-        for (link, (player, joined)) in new {
+        for (link, who) in new {
             self.admitted.push(link);
-            self.actions.push_back(Action::Admit { link, player, joined });
+            self.actions.push_back(Action::Admit { link, who });
         }
     }
 
     /// Ends the link to a player that isn't in the game any more.
-    fn part_with(&mut self, player: u8, joined: u32, reason: LeaveReason) {
-        let link = self.links.iter().find(|link| link.player() == Some((player, joined)));
-        if let Some(id) = link.map(|link| link.id) {
-            self.drop_link(id, reason);
+    fn part_with(&mut self, who: Identity) {
+        if let Some(id) = self.links.iter().find(|link| link.player() == Some(who)).map(|link| link.id) {
+            self.drop_link(id, self.reason_of(who));
         }
     }
 
     /// The link to a player ended.
-    pub(super) fn lose_player(&mut self, now: Instant, who: (u8, u32), was_up: bool, how: LinkEnd) {
-        let (player, joined) = who;
-        let from_master = self.master == Some(player);
+    pub(super) fn lose_player(&mut self, now: Instant, who: Identity, was_up: bool, how: LinkEnd) {
+        let from_master = self.master == Some(who.0);
         if self.phase == Phase::Joining {
             match from_master {
                 // The old master may have proposed this peer already: the next one knows.
-                true if how.reason() == LeaveReason::Violation => self.end(now, LeaveReason::Violation),
-                true if self.pends(self.me.0, self.me.1) => self.lose_master(now),
-                true => self.start_over(now),
-                false => self.say_unreached(player),
+                true if how.reason() == LeaveReason::Violation => self.end(LeaveReason::Violation),
+                true if self.pends(self.me) => self.lose_master(now),
+                true => self.start_over(),
+                false => self.say_unreached(who.0),
             }
             return;
         }
-        if !was_up || !self.stable.has(player, joined) && !self.pends(player, joined) {
+        if !was_up || !self.knows(who) {
             return;
         }
         if how == LinkEnd::Left {
@@ -371,24 +353,22 @@ impl Mesh {
         if self.is_master() {
             // A player that accuses the master leaves, but it broke no rule.
             let reason = if how == LinkEnd::Accused { LeaveReason::Lost } else { how.reason() };
-            self.note_going(player, joined, reason);
+            self.note_going(who, reason);
             self.reports.retain(|report| report.from != who && report.of != who);
         } else if from_master {
             self.lose_master(now);
         } else {
-            self.say_lost(player, joined, how == LinkEnd::Violation);
+            self.say_lost(who, how == LinkEnd::Violation);
         }
     }
 
     /// Reports to the master that another member can't be reached from here.
-    pub(super) fn say_lost(&mut self, player: u8, joined: u32, broke_rules: bool) {
-        if let Some(master) = self.master.and_then(|master| self.link_of(master)).map(|link| link.id) {
-            self.send(master, Message::Lost { player, joined, broke_rules });
-        }
+    fn say_lost(&mut self, (player, joined): Identity, broke_rules: bool) {
+        self.send_to_master(Message::Lost { player, joined, broke_rules });
     }
 
-    pub(super) fn pends(&self, player: u8, joined: u32) -> bool {
-        self.pending.as_ref().is_some_and(|pending| pending.has(player, joined))
+    pub(super) fn pends(&self, who: Identity) -> bool {
+        self.pending.as_ref().is_some_and(|pending| pending.has(who))
     }
 
     /// Whether the pending proposal contains the start.
@@ -396,19 +376,18 @@ impl Mesh {
         self.pending.as_ref().is_some_and(|pending| pending.start.is_some())
     }
 
-    /// Notes that a player is to be removed; its first reason stays.
-    /// The player is to be removed; false if that was known.
-    pub(super) fn note_going(&mut self, player: u8, joined: u32, reason: LeaveReason) -> bool {
-        let is_first = !self.going.iter().any(|going| (going.0, going.1) == (player, joined));
+    /// Notes that a player is to be removed; its first reason stays. False if that was known.
+    pub(super) fn note_going(&mut self, who: Identity, reason: LeaveReason) -> bool {
+        let is_first = !self.going.iter().any(|(going, _)| *going == who);
         if is_first {
-            self.going.push((player, joined, reason));
+            self.going.push((who, reason));
         }
         is_first
     }
 
     /// Handles a player's report that it can't reach another. A number is not enough: the next newcomer may get the
     /// number of a player who is gone.
-    fn report(&mut self, now: Instant, from: (u8, u32), of: (u8, u32), broke_rules: bool) {
+    fn report(&mut self, now: Instant, from: Identity, of: Identity, broke_rules: bool) {
         let same = |it: &&mut Report| (it.from, it.of) == (from, of) || (it.from, it.of) == (of, from);
         if let Some(report) = self.reports.iter_mut().find(same) {
             let accuses = if report.from == from { &mut report.accuses } else { &mut report.accused };
@@ -430,23 +409,22 @@ impl Mesh {
         }
         let due: Vec<_> = self.reports.extract_if(.., |report| report.at + REPORT_GRACE <= now).collect();
         for Report { from, of, accuses, accused, .. } in due {
-            let is_here =
-                |(player, joined)| self.stable.has(player, joined) && self.link_of(player).is_some();
+            let is_here = |who: Identity| self.stable.has(who) && self.link_of(who.0).is_some();
             if !is_here(from) || !is_here(of) {
                 continue;
             }
             let later = if from.1 > of.1 { from } else { of };
             let (accuser, who) = if accuses { (from, of) } else { (of, from) };
-            let ((player, joined), reason) = match accuses != accused && self.believes(accuser, who) {
+            let (who, reason) = match accuses != accused && self.believes(accuser, who) {
                 true => (who, LeaveReason::Violation),
                 false => (later, LeaveReason::Unreachable),
             };
-            self.note_going(player, joined, reason);
+            self.note_going(who, reason);
         }
     }
 
     /// Whether an accusation counts: each player may have one earlier player removed.
-    fn believes(&mut self, accuser: (u8, u32), who: (u8, u32)) -> bool {
+    fn believes(&mut self, accuser: Identity, who: Identity) -> bool {
         let is_later = who.1 > accuser.1;
         let counts = is_later || !self.believed.contains(&accuser);
         if counts && !is_later {
@@ -456,10 +434,10 @@ impl Mesh {
     }
 
     /// Leaves the game if this peer reaches too few players to go on.
-    pub(super) fn check_minority(&mut self, now: Instant) {
+    pub(super) fn check_minority(&mut self) {
         let decides = self.is_master() || self.election.is_some() && self.is_member();
         if decides && !self.is_quorum(self.reached()) {
-            self.end(now, LeaveReason::Minority);
+            self.end(LeaveReason::Minority);
         }
     }
 }

@@ -15,7 +15,7 @@ impl Mesh {
         let until = now + self.config.timeout + ELECTION_GRACE;
         self.election = Some(Election { next_at: self.turn(now, 0), until, claim: None });
         self.answer_again(now);
-        self.check_minority(now);
+        self.check_minority();
         // Another player may have noticed earlier, and asked already: if two ask at once, both must ask again.
         self.replay(now, None);
         self.update_election(now);
@@ -78,9 +78,9 @@ impl Mesh {
         let Some(election) = &self.election else { return };
         if election.until <= now {
             if self.is_member() {
-                self.end(now, LeaveReason::Minority);
+                self.end(LeaveReason::Minority);
             } else {
-                self.start_over(now);
+                self.start_over();
             }
             return;
         }

@@ -6,7 +6,7 @@ use super::links::{Expected, Joiner, Link, LinkEnd, LinkId, Role};
 use super::machine::{Mesh, Phase};
 use super::message::Message;
 use super::output::{Action, MeshFault};
-use super::roster::{LeaveReason, Players, bit};
+use super::roster::{Identity, LeaveReason, Players, bit};
 use super::{ASK_AGAIN, MAX_ADDRESSES, MAX_HOPS, MAX_PLAYERS};
 use crate::time::{Duration, Instant};
 
@@ -29,8 +29,8 @@ impl Mesh {
                 // themselves, run out of hops instead of waiting.
                 Phase::Asking { .. } => self.contact.clone(),
                 _ => {
-                    let at = self.master.filter(|_| self.is_member()).and_then(|master| self.link_of(master));
-                    at.and_then(|link| link.address).into_iter().collect()
+                    let link = self.master_link().filter(|_| self.is_member());
+                    link.and_then(|link| link.address).into_iter().collect()
                 }
             };
             if let Some(link) = self.link_mut(id) {
@@ -57,8 +57,14 @@ impl Mesh {
         let mut known: Vec<SocketAddr> = link.address.into_iter().collect();
         known.extend(addresses.into_iter().filter(|address| Some(*address) != link.address));
         known.truncate(MAX_ADDRESSES);
-        let joiner =
-            Joiner { player, joined, name, key: None, addresses: known, introduced: Vec::new(), reached: 0 };
+        let joiner = Joiner {
+            who: (player, joined),
+            name,
+            key: None,
+            addresses: known,
+            introduced: Vec::new(),
+            reached: 0,
+        };
         (link.role, link.since) = (Role::Joiner(Box::new(joiner)), now);
         let (master, master_joined) = master;
         self.send(id, Message::Welcome { player, joined, master, master_joined, epoch });
@@ -86,28 +92,19 @@ impl Mesh {
         for link in &mut self.links {
             let Role::Joiner(joiner) = &mut link.role else { continue };
             for member in &roster.members {
-                let of = (member.player, member.joined);
+                let of = member.identity();
                 let key = self.keys.get(usize::from(member.player)).copied().flatten();
                 if member.player == self.me.0 || joiner.introduced.contains(&of) {
                     continue;
                 }
                 let Some(key) = key else { continue };
                 joiner.introduced.push(of);
-                found.push((link.id, (joiner.player, joiner.joined), of, key, member.addresses.clone()));
+                found.push((link.id, joiner.who, of, key, member.addresses.clone()));
             }
         }
-        for (newcomer, (player, joined), (of, of_joined), key, addresses) in found {
-            let Some(member) = self.link_of(of).map(|link| link.id) else { continue };
-            self.actions.push_back(Action::Introduce {
-                newcomer,
-                player,
-                joined,
-                member,
-                of,
-                of_joined,
-                key,
-                addresses,
-            });
+        for (newcomer, who, of, key, addresses) in found {
+            let Some(member) = self.link_of(of.0).map(|link| link.id) else { continue };
+            self.actions.push_back(Action::Introduce { newcomer, who, member, of, key, addresses });
         }
     }
 
@@ -122,9 +119,7 @@ impl Mesh {
         let late: Vec<LinkId> = self
             .links
             .iter()
-            .filter(|link| {
-                matches!(&link.role, Role::Joiner(joiner) if !self.pends(joiner.player, joiner.joined))
-            })
+            .filter(|link| matches!(&link.role, Role::Joiner(joiner) if !self.pends(joiner.who)))
             .map(|link| link.id)
             .collect();
         for id in late {
@@ -149,7 +144,7 @@ impl Mesh {
         let Phase::Asking { .. } = self.phase else { return Err(MeshFault::OutOfPlace) };
         match message {
             Message::NotMaster { addresses } => {
-                if !self.count_hop(now) {
+                if !self.count_hop() {
                     return Ok(());
                 }
                 // It answers again once there is another master.
@@ -164,7 +159,7 @@ impl Mesh {
                 Ok(())
             }
             Message::Refused { reason } => {
-                self.end(now, reason);
+                self.end(reason);
                 Ok(())
             }
             Message::Welcome { player, joined, master, master_joined, epoch } => {
@@ -176,7 +171,7 @@ impl Mesh {
                 (self.me, self.master, self.epoch) = ((player, joined), Some(master), epoch);
                 self.voted = epoch;
                 if let Some(link) = self.link_mut(id) {
-                    link.role = Role::Player { player: master, joined: master_joined };
+                    link.role = Role::Player((master, master_joined));
                 }
                 // Only now: the peer that was asked before may not be the master.
                 self.send(id, Message::SealedWith { key: self.config.key });
@@ -193,18 +188,18 @@ impl Mesh {
     }
 
     /// Counts a further peer that is asked, or one that is asked again. False if there were too many.
-    fn count_hop(&mut self, now: Instant) -> bool {
+    fn count_hop(&mut self) -> bool {
         self.hops += 1;
         let may = self.hops <= MAX_HOPS;
         if !may {
-            self.end(now, LeaveReason::NoAnswer);
+            self.end(LeaveReason::NoAnswer);
         }
         may
     }
 
     /// Asks the first contact later.
     pub(super) fn ask_again(&mut self, now: Instant) {
-        if self.count_hop(now) {
+        if self.count_hop() {
             self.phase = Phase::Asking { again_at: now + ASK_AGAIN };
         }
     }
@@ -229,21 +224,21 @@ impl Mesh {
         }
         let left = self.links.iter().find(|link| matches!(link.role, Role::Contact));
         match (left.map(|link| (link.id, link.is_up)), how) {
-            (Some((id, true)), _) if self.count_hop(now) => self.say_hello(id),
+            (Some((id, true)), _) if self.count_hop() => self.say_hello(id),
             (Some(_), _) => {}
             (None, LinkEnd::Lost | LinkEnd::Left | LinkEnd::Parted | LinkEnd::UnknownCode)
                 if self.hops > 0 =>
             {
                 self.ask_again(now);
             }
-            (None, LinkEnd::Lost | LinkEnd::Left | LinkEnd::Parted) => self.end(now, LeaveReason::NoAnswer),
-            (None, other) => self.end(now, other.reason()),
+            (None, LinkEnd::Lost | LinkEnd::Left | LinkEnd::Parted) => self.end(LeaveReason::NoAnswer),
+            (None, other) => self.end(other.reason()),
         }
     }
 
     /// The master is gone that let this newcomer in and hasn't proposed it: asks the members that it has reached, as if it
     /// were another newcomer. It leaves in order, so that it is no vote lost if the others know of a proposal.
-    pub(super) fn start_over(&mut self, now: Instant) {
+    pub(super) fn start_over(&mut self) {
         let members = self.links.iter().filter(|link| link.is_up && link.player().is_some());
         let members = members.filter_map(|link| link.address);
         let contact = members.chain(self.contact.iter().copied()).take(MAX_ADDRESSES).collect();
@@ -254,7 +249,7 @@ impl Mesh {
         let ends = links.into_iter().map(|link| Action::End { link: link.id, reason: LeaveReason::Closed });
         self.actions.extend(ends);
         self.contact = contact;
-        if self.count_hop(now) {
+        if self.count_hop() {
             self.ask_now(self.contact.clone());
         }
     }
@@ -271,27 +266,27 @@ impl Mesh {
     }
 
     /// A newcomer learns which member to dial.
-    pub(super) fn handle_intro(&mut self, player: u8, joined: u32, pass: Vec<u8>) -> Result<(), MeshFault> {
+    pub(super) fn handle_intro(&mut self, who: Identity, pass: Vec<u8>) -> Result<(), MeshFault> {
         if self.phase != Phase::Joining {
             return Err(MeshFault::OutOfPlace);
         }
-        let dialled = self.links.iter().filter_map(|link| link.player()).any(|other| other.0 == player);
-        if player == self.me.0 || dialled || self.links.len() > 2 * MAX_PLAYERS {
+        let dialled = self.links.iter().filter_map(|link| link.player()).any(|other| other.0 == who.0);
+        if who.0 == self.me.0 || dialled || self.links.len() > 2 * MAX_PLAYERS {
             return Err(MeshFault::Impossible);
         }
-        self.actions.push_back(Action::Dial { player, joined, pass });
+        self.actions.push_back(Action::Dial { who, pass });
         Ok(())
     }
 
     /// A member learns which newcomer will dial.
     pub(super) fn handle_expect(&mut self, now: Instant, expected: Expected) -> Result<(), MeshFault> {
-        let Expected { player, joined, ticket, .. } = expected;
-        if player == self.me.0 || self.stable.member(player).is_some() {
+        let Expected { who, ticket, .. } = expected;
+        if who.0 == self.me.0 || self.stable.member(who.0).is_some() {
             return Err(MeshFault::Impossible);
         }
         let is_it = |role: &Role| matches!(role, Role::Stranger { ticket: Some(other) } if *other == ticket);
         if let Some(link) = self.links.iter_mut().find(|link| is_it(&link.role)) {
-            (link.role, link.since) = (Role::Player { player, joined }, now);
+            (link.role, link.since) = (Role::Player(who), now);
             let id = link.id;
             self.replay(now, Some(id));
             return Ok(());
@@ -310,18 +305,13 @@ impl Mesh {
         }
         let up = self.links.iter().filter(|link| link.is_up);
         let players = up.filter_map(|link| link.player()).fold(0, |all, (player, _)| all | bit(player));
-        if let Some(master) = self.master.and_then(|master| self.link_of(master)).map(|link| link.id) {
-            self.send(master, Message::Reached { players });
-        }
+        self.send_to_master(Message::Reached { players });
     }
 
     /// Tells the master that a player can't be reached.
     pub(super) fn say_unreached(&mut self, player: u8) {
-        if self.phase != Phase::Joining {
-            return;
-        }
-        if let Some(master) = self.master.and_then(|master| self.link_of(master)).map(|link| link.id) {
-            self.send(master, Message::Unreached { player });
+        if self.phase == Phase::Joining {
+            self.send_to_master(Message::Unreached { player });
         }
     }
 

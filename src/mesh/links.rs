@@ -3,7 +3,7 @@
 use core::net::SocketAddr;
 
 use super::message::{Key, Message, Ticket};
-use super::roster::{LeaveReason, Players};
+use super::roster::{Identity, LeaveReason, Players};
 use crate::time::Instant;
 
 /// A connection, by the number that the layer above gave it.
@@ -46,14 +46,13 @@ impl LinkEnd {
 /// A newcomer, from the master's point of view.
 #[derive(Clone, Debug)]
 pub(super) struct Joiner {
-    pub(super) player: u8,
-    pub(super) joined: u32,
+    pub(super) who: Identity,
     pub(super) name: String,
     /// Said once it was welcomed; without it nobody could be let in later.
     pub(super) key: Option<Key>,
     pub(super) addresses: Vec<SocketAddr>,
     /// The players (with their joinings) that it was told to dial, and those it has reached.
-    pub(super) introduced: Vec<(u8, u32)>,
+    pub(super) introduced: Vec<Identity>,
     pub(super) reached: Players,
 }
 
@@ -69,7 +68,7 @@ pub(super) enum Role {
     /// A newcomer that this master lets in.
     Joiner(Box<Joiner>),
     /// A player, or a newcomer that is proposed as one.
-    Player { player: u8, joined: u32 },
+    Player(Identity),
     /// Nobody any more: the link is about to end.
     Over,
 }
@@ -97,10 +96,10 @@ impl Link {
     }
 
     /// The player and its joining.
-    pub(super) fn player(&self) -> Option<(u8, u32)> {
+    pub(super) fn player(&self) -> Option<Identity> {
         match &self.role {
-            Role::Player { player, joined } => Some((*player, *joined)),
-            Role::Joiner(joiner) => Some((joiner.player, joiner.joined)),
+            Role::Player(who) => Some(*who),
+            Role::Joiner(joiner) => Some(joiner.who),
             _ => None,
         }
     }
@@ -109,8 +108,7 @@ impl Link {
 /// A newcomer that will dial this member.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Expected {
-    pub(super) player: u8,
-    pub(super) joined: u32,
+    pub(super) who: Identity,
     pub(super) ticket: Ticket,
     pub(super) since: Instant,
 }

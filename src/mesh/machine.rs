@@ -3,11 +3,11 @@
 use core::net::SocketAddr;
 use std::collections::VecDeque;
 
-use super::links::{Election, Expected, Link, LinkEnd, LinkId, Role};
-use super::message::{Key, Message, Stamp, Ticket};
+use super::links::{Election, Expected, Link, LinkId, Role};
+use super::message::{Key, Message, Stamp};
 use super::output::{Action, Happening, MeshFault};
-use super::roster::{LeaveReason, Member, Players, Roster, Start, bit};
-use super::{ASK_AGAIN, JOIN_TIMEOUT, MAX_PLAYERS, REPORT_GRACE};
+use super::roster::{Identity, LeaveReason, Member, Players, Roster, Start, bit};
+use super::{JOIN_TIMEOUT, MAX_PLAYERS, REPORT_GRACE};
 use crate::time::{Duration, Instant};
 
 /// The settings of a peer.
@@ -43,7 +43,7 @@ pub struct Mesh {
     pub(super) config: MeshConfig,
     pub(super) phase: Phase,
     /// This player and its joining, once welcomed.
-    pub(super) me: (u8, u32),
+    pub(super) me: Identity,
     pub(super) links: Vec<Link>,
     pub(super) expected: Vec<Expected>,
     /// The contact that the application gave: it is asked again if the one that it named doesn't answer.
@@ -73,15 +73,15 @@ pub struct Mesh {
     pub(super) acks: Players,
     pub(super) keys: [Option<Key>; MAX_PLAYERS],
     pub(super) next_joined: u32,
-    pub(super) going: Vec<(u8, u32, LeaveReason)>,
+    pub(super) going: Vec<(Identity, LeaveReason)>,
     pub(super) reports: Vec<Report>,
     /// Players whose accusation had an earlier player removed.
-    pub(super) believed: Vec<(u8, u32)>,
+    pub(super) believed: Vec<Identity>,
     pub(super) start: Option<Start>,
     /// Members of either roster that said goodbye: they count for neither side of a quorum.
-    pub(super) gone: Vec<(u8, u32)>,
+    pub(super) gone: Vec<Identity>,
     /// The players that the game knows, whose links carry its messages.
-    pub(super) told: Vec<(u8, u32)>,
+    pub(super) told: Vec<Identity>,
     pub(super) admitted: Vec<LinkId>,
     /// A proposal is due even if nothing changes, so that all learn of the new master.
     pub(super) must_propose: bool,
@@ -95,12 +95,12 @@ pub struct Mesh {
     pub(super) happenings: VecDeque<Happening>,
 }
 
-/// Two players that can't reach each other, by number and by when they joined.
+/// Two players that can't reach each other.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Report {
     /// The player that reported it first.
-    pub(super) from: (u8, u32),
-    pub(super) of: (u8, u32),
+    pub(super) from: Identity,
+    pub(super) of: Identity,
     /// When the first report came.
     pub(super) at: Instant,
     /// Whether `from` says that `of` broke the rules, and the other way round.
@@ -202,7 +202,7 @@ impl Mesh {
     }
 
     /// This player and its joining, once it is in the game.
-    pub fn identity(&self) -> Option<(u8, u32)> {
+    pub fn identity(&self) -> Option<Identity> {
         self.is_member().then_some(self.me)
     }
 
@@ -212,14 +212,16 @@ impl Mesh {
     }
 
     /// Those in the game and those about to be, this one left out, with where a link to each leads that is up.
-    pub fn known(&self) -> impl Iterator<Item = ((u8, u32), Option<SocketAddr>)> {
+    pub fn known(&self) -> impl Iterator<Item = (Identity, Option<SocketAddr>)> {
         let linked =
             self.links.iter().filter_map(|link| Some((link.player()?, link.address.filter(|_| link.is_up))));
-        let has_link = |who: &(u8, u32)| self.links.iter().any(|link| link.player() == Some(*who));
+        let has_link = |who: &Identity| self.links.iter().any(|link| link.player() == Some(*who));
         let members = self.pending.iter().chain([&self.stable]).flat_map(|roster| &roster.members);
-        let members = members.map(|member| (member.player, member.joined));
-        let expected = self.expected.iter().map(|expected| (expected.player, expected.joined));
-        let others = members.chain(expected).filter(move |who| who.0 != self.me.0 && !has_link(who));
+        let expected = self.expected.iter().map(|expected| expected.who);
+        let others = members
+            .map(Member::identity)
+            .chain(expected)
+            .filter(move |who| who.0 != self.me.0 && !has_link(who));
         linked.chain(others.map(|who| (who, None)))
     }
 
@@ -307,65 +309,6 @@ impl Mesh {
 
     // --- what comes in -----------------------------------------------------------------------------------
 
-    /// A peer has dialled; it brings a ticket if the master has introduced it.
-    pub fn handle_accepted(&mut self, now: Instant, id: LinkId, from: SocketAddr, ticket: Option<Ticket>) {
-        if let Phase::Ended(_) = self.phase {
-            return self.actions.push_back(Action::End { link: id, reason: LeaveReason::NoAnswer });
-        }
-        let mut link = Link::new(id, Some(from), now, Role::Stranger { ticket });
-        let expected = self.expected.iter().position(|expected| Some(expected.ticket) == ticket);
-        if let Some(place) = expected {
-            let Expected { player, joined, .. } = self.expected.remove(place);
-            link.role = Role::Player { player, joined };
-        }
-        self.links.push(link);
-        self.after_links(now);
-    }
-
-    /// The layer above has dialled for [`Action::Ask`], or for [`Action::Dial`] of `player`.
-    pub fn note_dialling(&mut self, now: Instant, id: LinkId, player: Option<(u8, u32)>) {
-        if player.is_none() && self.answer_by == Instant::NEVER {
-            self.answer_by = now + self.config.timeout + ASK_AGAIN;
-        }
-        let role = player.map_or(Role::Contact, |(player, joined)| Role::Player { player, joined });
-        self.links.push(Link { is_up: false, ..Link::new(id, None, now, role) });
-    }
-
-    /// The layer above couldn't dial.
-    pub fn note_undialled(&mut self, now: Instant, player: Option<u8>) {
-        match player {
-            Some(player) => self.say_unreached(player),
-            None => self.end(now, LeaveReason::NoAnswer),
-        }
-    }
-
-    /// A dialled link is up; the other side has this address.
-    pub fn handle_dialled(&mut self, now: Instant, id: LinkId, address: SocketAddr) {
-        let Some(link) = self.link_mut(id) else { return };
-        (link.is_up, link.since, link.address) = (true, now, Some(address));
-        match link.role {
-            Role::Contact => self.say_hello(id),
-            Role::Player { .. } => self.say_reached(),
-            _ => {}
-        }
-    }
-
-    /// A link ended, or could not be made.
-    pub fn handle_end(&mut self, now: Instant, id: LinkId, how: LinkEnd) {
-        let Some(place) = self.links.iter().position(|link| link.id == id) else { return };
-        let link = self.links.remove(place);
-        self.admitted.retain(|other| *other != id);
-        if let Phase::Ended(_) = self.phase {
-            return;
-        }
-        match link.role {
-            Role::Contact => self.lose_contact(now, how),
-            Role::Player { player, joined } => self.lose_player(now, (player, joined), link.is_up, how),
-            Role::Stranger { .. } | Role::SentOn { .. } | Role::Joiner(_) | Role::Over => {}
-        }
-        self.after_links(now);
-    }
-
     /// Handles a message from a link with this round-trip time.
     ///
     /// # Errors
@@ -424,7 +367,7 @@ impl Mesh {
                 Ok(())
             }
             (Role::Contact, message) => self.handle_from_contact(now, id, message),
-            (Role::Player { player, .. }, message) => {
+            (Role::Player((player, _)), message) => {
                 let player = *player;
                 self.handle_from_player(now, id, player, message, rtt)
             }
@@ -440,7 +383,7 @@ impl Mesh {
             return;
         }
         match self.phase {
-            Phase::Asking { .. } if self.answer_by <= now => return self.end(now, LeaveReason::NoAnswer),
+            Phase::Asking { .. } if self.answer_by <= now => return self.end(LeaveReason::NoAnswer),
             Phase::Asking { again_at } if again_at <= now => self.ask_now(self.contact.clone()),
             _ => {}
         }
@@ -464,8 +407,8 @@ impl Mesh {
 
     /// Sends a player the connect token for the server that this master runs. False if this isn't the master, or the
     /// player isn't connected.
-    pub fn offer_seat(&mut self, (player, joined): (u8, u32), pass: Vec<u8>) -> bool {
-        let link = self.link_of(player).filter(|link| link.player() == Some((player, joined)));
+    pub fn offer_seat(&mut self, who: Identity, pass: Vec<u8>) -> bool {
+        let link = self.link_of(who.0).filter(|link| link.player() == Some(who));
         let Some(link) = link.map(|link| link.id).filter(|_| self.is_master()) else { return false };
         self.send(link, Message::Seat { pass });
         true
@@ -473,18 +416,15 @@ impl Mesh {
 
     /// Removes a player. False if this isn't the master, or there is no such player, or the player is being removed.
     pub fn kick(&mut self, now: Instant, player: u8) -> bool {
-        let Some(member) = self.stable.member(player).filter(|_| self.is_master() && player != self.me.0)
-        else {
-            return false;
-        };
-        let is_first = self.note_going(player, member.joined, LeaveReason::Kicked);
+        let member = self.stable.member(player).filter(|_| self.is_master() && player != self.me.0);
+        let Some(who) = member.map(Member::identity) else { return false };
+        let is_first = self.note_going(who, LeaveReason::Kicked);
         self.decide(now);
         is_first
     }
 
     /// Ends this peer's part: all links end, and nothing more happens.
-    pub fn end(&mut self, now: Instant, reason: LeaveReason) {
-        let _ = now;
+    pub fn end(&mut self, reason: LeaveReason) {
         if let Phase::Ended(_) = self.phase {
             return;
         }
@@ -502,7 +442,7 @@ impl Mesh {
     pub(super) fn is_quorum(&self, players: Players) -> bool {
         let reached = self.reached();
         let enough = |roster: &Roster| {
-            let gone = self.gone.iter().filter(|(player, joined)| roster.has(*player, *joined));
+            let gone = self.gone.iter().filter(|who| roster.has(**who));
             roster.is_quorum(players, reached, gone.fold(0, |all, (player, _)| all | bit(*player)))
         };
         enough(&self.stable) && self.pending.as_ref().is_none_or(enough)
@@ -515,7 +455,7 @@ impl Mesh {
 
     /// Looks again at what changes with the links: a quorum, a vote, a decision.
     pub(super) fn after_links(&mut self, now: Instant) {
-        self.check_minority(now);
+        self.check_minority();
         self.count_votes(now);
         self.decide(now);
     }

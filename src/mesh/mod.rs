@@ -27,7 +27,7 @@ pub use links::{Link, LinkEnd, LinkId};
 pub use machine::{Mesh, MeshConfig, Phase};
 pub use message::{Key, Message, Stamp, Ticket};
 pub use output::{Action, Happening, MeshFault};
-pub use roster::{LeaveReason, Member, Players, Roster, Start, bit, is_dialable};
+pub use roster::{Identity, LeaveReason, Member, Players, Roster, Start, bit, is_dialable};
 
 use crate::time::Duration;
 

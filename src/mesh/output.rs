@@ -5,7 +5,7 @@ use core::net::SocketAddr;
 
 use super::links::LinkId;
 use super::message::{Key, Message};
-use super::roster::{LeaveReason, Players};
+use super::roster::{Identity, LeaveReason, Players};
 
 /// An action for the layer above to carry out.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,23 +15,21 @@ pub enum Action {
     /// Ask at these addresses to be let in; [`Mesh::note_dialling`](super::Mesh::note_dialling) then says which link it is.
     Ask { addresses: Vec<SocketAddr> },
     /// Dial a player with the connect token from the master.
-    Dial { player: u8, joined: u32, pass: Vec<u8> },
+    Dial { who: Identity, pass: Vec<u8> },
     /// Make a connect token by which a newcomer can dial a member with this key and these addresses, and announce the
     /// ticket to the member.
     Introduce {
         newcomer: LinkId,
-        player: u8,
-        joined: u32,
+        who: Identity,
         member: LinkId,
-        of: u8,
-        of_joined: u32,
+        of: Identity,
         key: Key,
         addresses: Vec<SocketAddr>,
     },
     /// The master runs a server, which takes this connect token.
-    TakeSeat { host: (u8, u32), pass: Vec<u8> },
+    TakeSeat { host: Identity, pass: Vec<u8> },
     /// Let the game exchange messages with this player.
-    Admit { link: LinkId, player: u8, joined: u32 },
+    Admit { link: LinkId, who: Identity },
     /// End a link that the game needs no more.
     End { link: LinkId, reason: LeaveReason },
     /// End a link because of what was sent on it.

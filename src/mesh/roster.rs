@@ -21,6 +21,9 @@ pub fn is_dialable(address: SocketAddr) -> bool {
     address.port() != 0 && !ip.is_unspecified() && !ip.is_multicast() && !is_broadcast
 }
 
+/// A player's number, and which joining it is: numbers are given again.
+pub type Identity = (u8, u32);
+
 pub(super) type Player = Below<MAX_PLAYERS>;
 pub(super) type Name = Text<8, MAX_NAME_BYTES>;
 /// The addresses of a player.
@@ -99,14 +102,20 @@ packet! {
     }
 }
 
+impl Member {
+    pub fn identity(&self) -> Identity {
+        (self.player, self.joined)
+    }
+}
+
 impl Roster {
     pub fn member(&self, player: u8) -> Option<&Member> {
         self.members.iter().find(|member| member.player == player)
     }
 
     /// Whether the player is in the roster with this very joining.
-    pub fn has(&self, player: u8, joined: u32) -> bool {
-        self.member(player).is_some_and(|member| member.joined == joined)
+    pub fn has(&self, who: Identity) -> bool {
+        self.members.iter().any(|member| member.identity() == who)
     }
 
     pub fn players(&self) -> Players {

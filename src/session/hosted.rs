@@ -10,7 +10,7 @@ use super::hosting::{Agreed, Hosting, HostingCounters, News, Transfer, WorldByte
 use super::peer_links::pass_of;
 use super::peers::PeerPart;
 use crate::endpoint::{DisconnectReason, Host, PeerHandle};
-use crate::mesh::{LeaveReason, Phase, Players, bit};
+use crate::mesh::{LeaveReason, Member, Phase, Players, bit};
 use crate::netcode::{ConnectToken, TOKEN_BYTES};
 use crate::rendezvous::member_address;
 use crate::time::{Instant, UnixSeconds};
@@ -85,7 +85,7 @@ fn end_of(reason: LeaveReason) -> DisconnectReason {
 impl PeerPart {
     /// The counters of a hosted game.
     pub fn hosting_counters(&self) -> Option<HostingCounters> {
-        let core: &dyn Any = self.core.as_deref()?;
+        let core: &dyn Any = self.core.get()?;
         Some(core.downcast_ref::<Hosting>()?.counters())
     }
 
@@ -128,14 +128,14 @@ impl PeerPart {
     /// is the server's clock, because it refuses tokens from before its start.
     pub fn seat_players(&mut self, unix: UnixSeconds, server: &mut Host) {
         let roster = self.mesh.roster();
-        let gone = self.seated.extract_if(.., |(player, joined)| !roster.has(*player, *joined));
+        let gone = self.seated.extract_if(.., |who| !roster.has(*who));
         for client in gone.filter_map(|who| server.find(client_id(who))).collect::<Vec<_>>() {
             server.lose(client, DisconnectReason::PeerDisconnected);
         }
         let (Some((player, joined)), Some(listener)) = (self.mesh.identity(), server.listener()) else {
             return;
         };
-        let members = roster.members.iter().map(|member| (member.player, member.joined));
+        let members = roster.members.iter().map(Member::identity);
         let unseated: Vec<_> = members.filter(|who| !self.seated.contains(who)).collect();
         let address = member_address(player, joined);
         for who in unseated {
@@ -204,7 +204,7 @@ impl PeerPart {
     /// The other players of the roster that are connected.
     fn connected(&self) -> Players {
         let here = self.players.iter().filter(|link| !link.over);
-        here.fold(0, |all, link| all | bit(link.player)) & self.mesh.roster().players()
+        here.fold(0, |all, link| all | bit(link.who.0)) & self.mesh.roster().players()
     }
 
     fn send_world(&mut self, now: Instant, host: &mut Host, transfer: &Transfer) {

@@ -11,57 +11,23 @@ use std::any::Any;
 
 use super::feature::{Feature, Moment};
 use super::lockstep_worlds::LockstepWorlds;
-use super::peer_links::{MARK, OUT, link_end, pass_of, ticket_in};
+use super::peer_core::{Carried, CoreLink};
+use super::peer_links::{OUT, link_end, pass_of, ticket_in};
 use super::protocol::{CORE, PEERS};
-use super::settings::{self, Setting};
-use crate::endpoint::{Detail, Event, Goodbye, Host, PeerHandle, development_names};
-use crate::mesh::{self, Action, Happening, LeaveReason, LinkEnd, Mesh, Message, Ticket, bit, is_dialable};
-use crate::netcode::{self, ConnectToken, Key, TOKEN_BYTES, TokenParams, USER_DATA_BYTES};
-use crate::rendezvous::{lobby_code, member_address};
+use crate::endpoint::{Detail, Event, Goodbye, Host, PeerHandle};
+use crate::mesh::{
+    self, Action, Happening, Identity, LeaveReason, LinkEnd, Mesh, Message, Ticket, bit, is_dialable,
+};
+use crate::netcode::{self, ConnectToken, Key, TOKEN_BYTES};
+use crate::rendezvous::member_address;
 use crate::rng::Entropy;
 use crate::store::Datagrams;
 use crate::time::{Duration, Instant, UnixSeconds};
 use crate::transport::{self, Connection, OpaqueBody, Protocol, Received, SendOptions};
-use crate::wire::{BitReader, BitSink, BitWriter};
-
-/// A game core whose packets players exchange: lockstep or rollback. It has acks of its own, as its packets may be
-/// lost.
-pub trait Carried: Any + Send {
-    /// The kind of game, and the settings that must be the same on all sides: the first packets compare them.
-    fn settings(&self) -> (&'static str, Vec<Setting>);
-
-    /// Handles a player's packet, padded with zero bits to whole bytes.
-    ///
-    /// # Errors
-    /// What is wrong with it: that player's connection ends.
-    fn read(&mut self, now: Instant, player: u8, payload: &[u8]) -> Result<(), String>;
-
-    /// Writes at most `bits` bits for a player, once a flush; false if there is nothing to send.
-    fn fill(&mut self, now: Instant, player: u8, bits: usize, writer: &mut BitWriter) -> bool;
-
-    /// The player has left the game.
-    fn note_left(&mut self, now: Instant, player: u8);
-
-    /// A player came after the start, or came again.
-    fn note_joined(&mut self, _now: Instant, _player: u8) {}
-
-    /// How long the connections' acks may wait for the core's next packet. Zero: not at all.
-    fn ack_patience(&self) -> Duration {
-        Duration::ZERO
-    }
-}
-
-/// Seconds that a newcomer's own token is valid, long because players' clocks differ.
-const TOKEN_LIFETIME: u32 = 3600;
+use crate::wire::{BitSink, BitWriter};
 
 /// How long the link to a removed peer stays up to tell it so.
 const FAREWELL: Duration = Duration::from_millis(500);
-
-/// How long one of several addresses of a player is dialled; the last may be that by another player.
-const ADDRESS_PATIENCE: Duration = Duration::from_millis(1500);
-
-/// The same of a code, to which a way is looked for first.
-const CODE_PATIENCE: Duration = Duration::from_secs(5);
 
 /// The minimum of bits in which a core is asked to write.
 const MIN_CORE_BITS: usize = 64;
@@ -73,14 +39,7 @@ pub struct PeerPart {
     /// The wall clock at the newest instant at which it was read: a suspended machine's monotonic clock stands still.
     unix: (Instant, UnixSeconds),
     pub(super) config: PeerConfig,
-    pub(super) core: Option<Box<dyn Carried>>,
-    /// The kind of game, and the settings that must be the same on all sides.
-    kind: &'static str,
-    settings: Vec<Setting>,
-    /// The core's last packet, before the settings are put in front.
-    written: BitWriter,
-    /// The players whose core packets are due in this flush: each is asked once.
-    unfilled: mesh::Players,
+    pub(super) core: CoreLink,
     pub(super) players: Vec<PlayerLink>,
     /// Events that the application hasn't taken yet.
     told: Vec<Happening>,
@@ -94,7 +53,7 @@ pub struct PeerPart {
     pub(super) seated_at: Option<SocketAddr>,
     pub(super) has_host_left: bool,
     /// The players who were sent tokens for this peer's server.
-    pub(super) seated: Vec<(u8, u32)>,
+    pub(super) seated: Vec<Identity>,
     /// The worlds of a hosted game that are under way: their numbers and receivers.
     pub(super) worlds: Vec<(PeerHandle, u64, u8)>,
     /// The worlds of a lockstep game that came.
@@ -117,8 +76,7 @@ pub struct PeerConfig {
 /// The connection to an admitted player.
 pub(super) struct PlayerLink {
     pub(super) handle: PeerHandle,
-    pub(super) player: u8,
-    joined: u32,
+    pub(super) who: Identity,
     /// Whether the application has had its first event, and its last.
     came: bool,
     pub(super) over: bool,
@@ -140,11 +98,7 @@ impl PeerPart {
             entropy,
             unix: (now, unix),
             config,
-            core: None,
-            kind: "",
-            settings: Vec::new(),
-            written: BitWriter::new(),
-            unfilled: 0,
+            core: CoreLink::default(),
             players: Vec::new(),
             told: Vec::new(),
             links: Vec::new(),
@@ -180,12 +134,11 @@ impl PeerPart {
 
     /// Sets the game core, and tells it of players that left since the start. Returns the former one.
     pub fn set_core(&mut self, now: Instant, core: Option<Box<dyn Carried>>) -> Option<Box<dyn Carried>> {
-        let mut core = core;
-        (self.kind, self.settings) = core.as_ref().map(|core| core.settings()).unwrap_or_default();
+        let before = self.core.replace(core);
         self.players.iter_mut().for_each(|player| player.said = 0);
         let roster = self.mesh.roster();
         let left = roster.start.map_or(0, |start| start.players & !roster.players());
-        if let Some(core) = &mut core {
+        if let Some(core) = self.core.get_mut() {
             for player in (0..mesh::MAX_PLAYERS as u8).filter(|player| left & bit(*player) != 0) {
                 core.note_left(now, player);
             }
@@ -196,30 +149,30 @@ impl PeerPart {
                 core.note_joined(now, player);
             }
         }
-        core::mem::replace(&mut self.core, core)
+        before
     }
 
     /// Whether the players of this set, and this one, are enough to decide: see [`mesh::Roster::is_quorum`].
     pub fn is_quorum(&self, players: mesh::Players) -> bool {
         let me = self.mesh.me().map_or(0, bit);
-        let reached = self.players.iter().filter(|it| !it.over).fold(me, |all, it| all | bit(it.player));
+        let reached = self.players.iter().filter(|it| !it.over).fold(me, |all, it| all | bit(it.who.0));
         self.mesh.roster().is_quorum(players | me, reached, 0)
     }
 
     /// The game core, if it is one of this type.
     pub fn core<T: Carried>(&mut self) -> Option<&mut T> {
-        let core: &mut dyn Any = self.core.as_deref_mut()?;
+        let core: &mut dyn Any = self.core.get_mut()?;
         core.downcast_mut()
     }
 
     /// The connection to a player, while it lasts.
     pub fn handle_of(&self, player: u8) -> Option<PeerHandle> {
-        self.players.iter().find(|it| it.player == player && !it.over).map(|it| it.handle)
+        self.players.iter().find(|it| it.who.0 == player && !it.over).map(|it| it.handle)
     }
 
     /// The player and joining of a connection, even after it ended, until the application has taken its last event.
-    pub fn player_of(&self, handle: PeerHandle) -> Option<(u8, u32)> {
-        self.players.iter().find(|it| it.handle == handle).map(|it| (it.player, it.joined))
+    pub fn player_of(&self, handle: PeerHandle) -> Option<Identity> {
+        self.players.iter().find(|it| it.handle == handle).map(|it| it.who)
     }
 
     /// Whether this peer's part in the game has ended.
@@ -242,7 +195,7 @@ impl PeerPart {
         self.unix = (now, unix);
     }
 
-    fn unix(&self, now: Instant) -> UnixSeconds {
+    pub(super) fn unix(&self, now: Instant) -> UnixSeconds {
         UnixSeconds(self.unix.1.0 + (now - self.unix.0).as_secs())
     }
 
@@ -307,10 +260,8 @@ impl PeerPart {
     ) -> Result<(), String> {
         if self.wire.is_some_and(|(first, _)| first + CORE == channel) {
             let player = self.players.iter().find(|player| player.handle == peer && !player.over);
-            let (Some(player), Some(core)) = (player, &mut self.core) else { return Ok(()) };
-            let mut reader = OpaqueBody::read(&received.body).reader();
-            settings::read(self.kind, &self.settings, &mut reader)?;
-            return core.read(now, player.player, &reader.rest());
+            let Some(player) = player else { return Ok(()) };
+            return self.core.read(now, player.who.0, &mut OpaqueBody::read(&received.body).reader());
         }
         let stats = host.connection(peer).map(Connection::stats);
         let rtt = stats.map_or(0.0, |stats| stats.rtt_min.min(stats.rtt).max(0.0));
@@ -335,35 +286,27 @@ impl PeerPart {
                     let token = self.token(now, &addresses, self.config.key, None);
                     self.dial(now, host, token, None);
                 }
-                Action::Dial { player, joined, mut pass } => {
+                Action::Dial { who, mut pass } => {
                     pass.resize(TOKEN_BYTES, 0);
                     let all_are_fine =
                         |token: &ConnectToken| token.addresses().iter().all(|address| is_dialable(*address));
                     let token = ConnectToken::from_bytes(&pass).ok().filter(all_are_fine);
-                    self.dial(now, host, token, Some((player, joined)));
+                    self.dial(now, host, token, Some(who));
                 }
-                Action::Introduce { newcomer, player, joined, member, of, of_joined, key, addresses } => {
+                Action::Introduce { newcomer, who: (player, joined), member, of, key, addresses } => {
                     let mut ticket = Ticket::default();
                     self.entropy.fill(&mut ticket);
-                    let addresses = self.ways_to((of, of_joined), addresses);
+                    let addresses = self.ways_to(of, addresses);
                     let Some(token) = self.token(now, &addresses, key, Some(ticket)) else { continue };
                     self.send(now, host, member, &Message::Expect { player, joined, ticket }, out);
-                    let pass = pass_of(&token);
-                    let intro = Message::Intro { player: of, joined: of_joined, pass };
+                    let intro = Message::Intro { player: of.0, joined: of.1, pass: pass_of(&token) };
                     self.send(now, host, newcomer, &intro, out);
                 }
                 Action::TakeSeat { host, pass } => self.keep_seat(host, pass),
-                Action::Admit { link, player, joined } => {
+                Action::Admit { link, who } => {
                     let handle = PeerHandle::from_number(link);
                     host.admit(handle);
-                    self.players.push(PlayerLink {
-                        handle,
-                        player,
-                        joined,
-                        came: false,
-                        over: false,
-                        said: 0,
-                    });
+                    self.players.push(PlayerLink { handle, who, came: false, over: false, said: 0 });
                 }
                 Action::End { link, reason } => self.end(now, host, link, reason, out),
                 Action::Refuse { link, fault } => {
@@ -384,61 +327,6 @@ impl PeerPart {
         if sent.is_err() && host.is_connected(handle) {
             // It acks nothing, and messages to it must arrive.
             host.refuse_payload(now, handle, PEERS, "the peer stopped acknowledging lobby messages", out);
-        }
-    }
-
-    /// A token for a peer that doesn't know its own address.
-    fn token(
-        &mut self,
-        now: Instant,
-        addresses: &[SocketAddr],
-        key: Key,
-        ticket: Option<Ticket>,
-    ) -> Option<ConnectToken> {
-        let mut id = [0; 8];
-        self.entropy.fill(&mut id);
-        let mut user_data = [0; USER_DATA_BYTES];
-        if let Some(ticket) = &ticket {
-            user_data[..MARK.len()].copy_from_slice(MARK);
-            user_data[MARK.len()..MARK.len() + ticket.len()].copy_from_slice(ticket);
-        }
-        let upper_protocol = self.config.upper_protocol.filter(|_| ticket.is_none());
-        let names = development_names(addresses.len(), upper_protocol);
-        let params = TokenParams {
-            protocol_id: self.config.netcode.protocol_id,
-            private_key: &key,
-            client_id: u64::from_le_bytes(id),
-            created: self.unix(now),
-            lifetime: Some(TOKEN_LIFETIME),
-            timeout: Some(self.config.timeout),
-            public_addresses: addresses,
-            internal_addresses: Some(&names),
-            user_data: &user_data,
-            dated: false,
-        };
-        ConnectToken::generate(&params, &mut *self.entropy).ok()
-    }
-
-    fn dial(
-        &mut self,
-        now: Instant,
-        host: &mut Host,
-        token: Option<ConnectToken>,
-        player: Option<(u8, u32)>,
-    ) {
-        let is_code = |token: &ConnectToken| token.addresses().iter().any(|it| lobby_code(*it).is_some());
-        let patience = if token.as_ref().is_some_and(is_code) { CODE_PATIENCE } else { ADDRESS_PATIENCE };
-        let config = netcode::ClientConfig {
-            development: self.config.netcode.development && player.is_none(),
-            patience: player.map(|_| patience),
-            ..self.config.netcode
-        };
-        let id = token
-            .as_ref()
-            .map_or(0, |token| u64::from_le_bytes(token.identity()[..8].try_into().unwrap_or_default()));
-        match token.map(|token| host.dial(now, config, token, id)) {
-            Some(Ok(handle)) => self.mesh.note_dialling(now, handle.number(), player),
-            _ => self.mesh.note_undialled(now, player.map(|(player, _)| player)),
         }
     }
 
@@ -464,7 +352,7 @@ impl PeerPart {
             if let Happening::Left { player, joined, reason: LeaveReason::Left } = happening {
                 self.has_host_left |= self.seated_at == Some(member_address(player, joined));
             }
-            match (happening, &mut self.core) {
+            match (happening, self.core.get_mut()) {
                 (Happening::Left { player, .. }, Some(core)) => core.note_left(now, player),
                 (Happening::Joined { player, .. }, Some(core)) if Some(player) != self.mesh.me() => {
                     core.note_joined(now, player);
@@ -492,14 +380,13 @@ impl PeerPart {
         let mut waiting = 0;
         let players = &mut self.players;
         self.told.retain(|happening| {
-            let (player, is_open) = match happening {
+            let find = |who| players.iter().find(|it| it.who == who);
+            let (player, is_open) = match *happening {
                 Happening::Joined { player, joined } => {
-                    let found = players.iter().find(|it| (it.player, it.joined) == (*player, *joined));
-                    (*player, found.is_none_or(|it| it.came || it.over))
+                    (player, find((player, joined)).is_none_or(|it| it.came || it.over))
                 }
                 Happening::Left { player, joined, .. } => {
-                    let found = players.iter().find(|it| (it.player, it.joined) == (*player, *joined));
-                    (*player, found.is_none_or(|it| it.over && !it.came))
+                    (player, find((player, joined)).is_none_or(|it| it.over && !it.came))
                 }
                 Happening::Ended { .. } if is_more => return true,
                 _ => {
@@ -511,8 +398,8 @@ impl PeerPart {
                 waiting |= bit(player);
                 return true;
             }
-            if let Happening::Left { player, joined, .. } = happening {
-                players.retain(|it| (it.player, it.joined) != (*player, *joined));
+            if let Happening::Left { player, joined, .. } = *happening {
+                players.retain(|it| it.who != (player, joined));
             }
             out.push(*happening);
             false
@@ -540,14 +427,12 @@ impl Feature for PeerPart {
 
     /// Marks the players for whom the core may have a packet.
     fn want(&mut self, _: Instant, host: &mut Host, channel: usize) {
-        self.unfilled = 0;
-        let (channel, Some(core)) = (channel + CORE, &self.core) else { return };
-        let patience = core.ack_patience();
+        let Some(patience) = self.core.begin_flush() else { return };
         for player in self.players.iter().filter(|player| !player.over) {
             let Some(connection) = host.connection_mut(player.handle) else { continue };
-            if connection.want(channel, MIN_CORE_BITS).is_ok() {
-                self.unfilled |= bit(player.player);
-                connection.set_ack_patience(channel as u8, patience);
+            if connection.want(channel + CORE, MIN_CORE_BITS).is_ok() {
+                self.core.want(player.who.0);
+                connection.set_ack_patience((channel + CORE) as u8, patience);
             }
         }
     }
@@ -562,20 +447,6 @@ impl Feature for PeerPart {
         writer: &mut BitWriter,
     ) -> Option<u32> {
         let link = self.players.iter_mut().find(|player| player.handle == peer)?;
-        let core = self.core.as_mut().filter(|_| self.unfilled & bit(link.player) != 0)?;
-        self.unfilled &= !bit(link.player);
-        let bits = bits.checked_sub(settings::bits_of(&self.settings, link.said))?;
-        self.written.clear();
-        if !core.fill(now, link.player, bits, &mut self.written) {
-            return None;
-        }
-        settings::write(self.kind, &self.settings, link.said, writer);
-        link.said = link.said.saturating_add(1).min(settings::SAYINGS);
-        let bits = self.written.bit_len();
-        let mut reader = BitReader::with_range(self.written.as_bytes(), 0, bits);
-        while let left @ 1.. = reader.remaining_bits().min(32) as u32 {
-            writer.bits(reader.bits(left).ok()?, left);
-        }
-        Some(0)
+        self.core.fill(now, link.who.0, &mut link.said, bits, writer)
     }
 }

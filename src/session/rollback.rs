@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::peers::Carried;
+use super::Carried;
 use super::settings::Setting;
 use crate::rollback::{Rollback, Spectator};
 use crate::time::Instant;

@@ -1,10 +1,23 @@
-//! The addresses by which the players of a game reach each other.
+//! The addresses by which the players of a game reach each other, and how they dial these.
 
 use core::net::SocketAddr;
 
+use super::peer_links::MARK;
 use super::peers::PeerPart;
-use crate::mesh::is_dialable;
+use crate::endpoint::{Host, development_names};
+use crate::mesh::{Identity, Ticket, is_dialable};
+use crate::netcode::{self, ConnectToken, Key, TokenParams, USER_DATA_BYTES};
 use crate::rendezvous::{MemberRelay, Neighbour, lobby_code, member_address, member_of};
+use crate::time::{Duration, Instant};
+
+/// Seconds that a newcomer's own token is valid, long because players' clocks differ.
+const TOKEN_LIFETIME: u32 = 3600;
+
+/// How long one of several addresses of a player is dialled; the last may be that by another player.
+const ADDRESS_PATIENCE: Duration = Duration::from_millis(1500);
+
+/// The same of a code, to which a way is looked for first.
+const CODE_PATIENCE: Duration = Duration::from_secs(5);
 
 impl PeerPart {
     /// The other players, with the addresses of the links to them.
@@ -48,6 +61,61 @@ impl PeerPart {
         if let Some((player, joined)) = addresses.iter().find_map(|address| member_of(*address)) {
             let member = self.mesh.roster().member(player).filter(|member| member.joined == joined);
             *addresses = member.map(|member| member.addresses.clone()).unwrap_or_default();
+        }
+    }
+
+    /// A token for a peer that doesn't know its own address.
+    pub(super) fn token(
+        &mut self,
+        now: Instant,
+        addresses: &[SocketAddr],
+        key: Key,
+        ticket: Option<Ticket>,
+    ) -> Option<ConnectToken> {
+        let mut id = [0; 8];
+        self.entropy.fill(&mut id);
+        let mut user_data = [0; USER_DATA_BYTES];
+        if let Some(ticket) = &ticket {
+            user_data[..MARK.len()].copy_from_slice(MARK);
+            user_data[MARK.len()..MARK.len() + ticket.len()].copy_from_slice(ticket);
+        }
+        let upper_protocol = self.config.upper_protocol.filter(|_| ticket.is_none());
+        let names = development_names(addresses.len(), upper_protocol);
+        let params = TokenParams {
+            protocol_id: self.config.netcode.protocol_id,
+            private_key: &key,
+            client_id: u64::from_le_bytes(id),
+            created: self.unix(now),
+            lifetime: Some(TOKEN_LIFETIME),
+            timeout: Some(self.config.timeout),
+            public_addresses: addresses,
+            internal_addresses: Some(&names),
+            user_data: &user_data,
+            dated: false,
+        };
+        ConnectToken::generate(&params, &mut *self.entropy).ok()
+    }
+
+    pub(super) fn dial(
+        &mut self,
+        now: Instant,
+        host: &mut Host,
+        token: Option<ConnectToken>,
+        player: Option<Identity>,
+    ) {
+        let is_code = |token: &ConnectToken| token.addresses().iter().any(|it| lobby_code(*it).is_some());
+        let patience = if token.as_ref().is_some_and(is_code) { CODE_PATIENCE } else { ADDRESS_PATIENCE };
+        let config = netcode::ClientConfig {
+            development: self.config.netcode.development && player.is_none(),
+            patience: player.map(|_| patience),
+            ..self.config.netcode
+        };
+        let id = token
+            .as_ref()
+            .map_or(0, |token| u64::from_le_bytes(token.identity()[..8].try_into().unwrap_or_default()));
+        match token.map(|token| host.dial(now, config, token, id)) {
+            Some(Ok(handle)) => self.mesh.note_dialling(now, handle.number(), player),
+            _ => self.mesh.note_undialled(player.map(|(player, _)| player)),
         }
     }
 }

@@ -1,10 +1,10 @@
 //! The compiled form of a field's kind: every constant worked out, so that writing and reading a value is a
 //! comparison and a few shifts.
 
-use super::column::cell;
+use super::column::{append, cell, doubles, point, put, put_doubles, put_singles, put_steps, singles};
 use super::direction::{Octahedral, SignedThree, SmallestThree, normalized};
 use super::transform::{self, Transform, read_steps, step_of, steps_of, write_steps};
-use super::value::single;
+use super::value::{fixed, narrow, number, quantizable, raw, refusal, single, text, wide, within};
 use super::{
     BitReader, BitSink, Column, FixedPoint, Kind, MAX_LENGTH, ParameterError, Quantizer, ReadError, Steps,
     Value, ValueError, bit_len, bit_len128, span, span128,
@@ -471,128 +471,4 @@ impl Codec {
 /// Bits of a place in an enumeration.
 fn place_bits(values: &[i64]) -> u32 {
     bit_len(values.len() as u64 - 1)
-}
-
-/// The float, when it is a number.
-pub(super) fn finite(value: f64) -> Result<f64, ValueError> {
-    if value.is_finite() { Ok(value) } else { Err(ValueError::NotFinite { value }) }
-}
-
-/// The float as a single, if it lies within the bounds. The standard clamps values to the bounds; here that is the
-/// caller's mistake.
-pub(super) fn quantizable(value: f64, quantizer: &Quantizer) -> Result<f32, ValueError> {
-    let single = finite(value)? as f32;
-    let (lo, hi) = quantizer.reach();
-    if (lo..=hi).contains(&single) {
-        return Ok(single);
-    }
-    Err(ValueError::FloatOutOfRange { value, lo: lo.into(), hi: hi.into() })
-}
-
-/// The raw integer of a fixed-point number.
-pub(super) fn fixed(value: f64, format: &FixedPoint) -> Result<i128, ValueError> {
-    let (lo, hi) = (format.value(format.raw_lo()), format.value(format.raw_hi()));
-    format.raw(finite(value)?).ok_or(ValueError::FloatOutOfRange { value, lo, hi })
-}
-
-/// The text, when a string of `max` bytes can hold it.
-pub(super) fn narrow(text: &str, max: u32) -> Result<&str, ValueError> {
-    within(text.as_bytes(), max)?;
-    without_nul(text)
-}
-
-/// The text, when a wide string of `max` units can hold it.
-pub(super) fn wide(text: &str, max: u32) -> Result<&str, ValueError> {
-    let length = text.encode_utf16().count();
-    if length > max as usize {
-        return Err(ValueError::TooLong { length, max, unit: "UTF-16 units" });
-    }
-    without_nul(text)
-}
-
-/// The data, when it is at most `max` bytes.
-pub(super) fn within(data: &[u8], max: u32) -> Result<&[u8], ValueError> {
-    let length = data.len();
-    if length > max as usize { Err(ValueError::TooLong { length, max, unit: "bytes" }) } else { Ok(data) }
-}
-
-/// Bytes of exactly this number.
-fn raw(value: Value<'_>, count: u32) -> Result<&[u8], ValueError> {
-    match value {
-        Value::Data(data) if data.len() == count as usize => Ok(data),
-        Value::Data(data) => Err(ValueError::Length { length: data.len(), count }),
-        _ => Err(refusal("bytes", value)),
-    }
-}
-
-fn without_nul(text: &str) -> Result<&str, ValueError> {
-    text.find('\0').map_or(Ok(text), |at| Err(ValueError::InteriorNul { at }))
-}
-
-fn number(value: Value<'_>) -> Result<f64, ValueError> {
-    value.as_f64().ok_or_else(|| refusal("a number", value))
-}
-
-fn text(value: Value<'_>) -> Result<&str, ValueError> {
-    if let Value::Text(text) = value { Ok(text) } else { Err(refusal("a text", value)) }
-}
-
-#[cold]
-fn refusal(expected: &'static str, value: Value<'_>) -> ValueError {
-    ValueError::Type { expected, found: value.type_name() }
-}
-
-/// The doubles at `at` of a body.
-#[inline]
-pub(super) fn doubles<const N: usize>(body: &[u8], at: usize) -> Result<[f64; N], ValueError> {
-    let cells = body.get(at..).and_then(|rest| rest.as_chunks().0.first_chunk::<N>());
-    let cells = cells.ok_or(ValueError::Row)?;
-    let mut found = [0.0; N];
-    found.iter_mut().zip(cells).for_each(|(place, cell)| *place = f64::from_le_bytes(*cell));
-    Ok(found)
-}
-
-/// The singles at `at` of a body.
-#[inline]
-pub(super) fn singles<const N: usize>(body: &[u8], at: usize) -> Result<[f64; N], ValueError> {
-    let cells = body.get(at..).and_then(|rest| rest.as_chunks().0.first_chunk::<N>());
-    let cells = cells.ok_or(ValueError::Row)?;
-    let mut found = [0.0; N];
-    found.iter_mut().zip(cells).for_each(|(place, cell)| *place = f32::from_le_bytes(*cell).into());
-    Ok(found)
-}
-
-pub(super) fn put<const N: usize>(out: &mut [u8], at: usize, bytes: [u8; N]) {
-    out[at..at + N].copy_from_slice(&bytes);
-}
-
-fn put_steps<const N: usize>(out: &mut [u8], at: usize, steps: &Steps, found: [u32; N]) {
-    for (i, step) in found.into_iter().enumerate() {
-        put(out, at + i * 8, steps.value(step).to_le_bytes());
-    }
-}
-
-pub(super) fn put_doubles(out: &mut [u8], at: usize, values: &[f64]) {
-    for (i, value) in values.iter().enumerate() {
-        put(out, at + i * 8, value.to_le_bytes());
-    }
-}
-
-pub(super) fn put_singles(out: &mut [u8], at: usize, values: &[f64]) {
-    for (i, value) in values.iter().enumerate() {
-        put(out, at + i * 4, (*value as f32).to_le_bytes());
-    }
-}
-
-fn append(out: &mut Vec<u8>, start: usize, cell: usize, data: &[u8]) {
-    let from = out.len();
-    out.extend_from_slice(data);
-    point(out, start, cell, from);
-}
-
-/// Writes into `cell` the place of the bytes from `from` to the end, relative to `start`. A schema's bounds keep a
-/// body far below 4 GiB.
-pub(super) fn point(out: &mut [u8], start: usize, cell: usize, from: usize) {
-    put(out, cell, ((from - start) as u32).to_le_bytes());
-    put(out, cell + 4, ((out.len() - from) as u32).to_le_bytes());
 }

@@ -1,8 +1,8 @@
 //! The layout of a field in a row: the little-endian types that array libraries know, so that the rows of many
 //! messages can be seen as columns without a copy.
 
-use super::Value;
 use super::value::{Cells, double};
+use super::{Steps, Value, ValueError};
 use std::borrow::Cow;
 
 /// The type of a field's place in a row. Numbers are little-endian.
@@ -160,11 +160,73 @@ pub(super) fn cell<const N: usize>(body: &[u8], at: usize) -> Option<[u8; N]> {
     body.get(at..)?.first_chunk().copied()
 }
 
+/// The offset and the length or count at `at`, 32 bits each.
+#[inline]
+pub(super) fn run(body: &[u8], at: usize) -> Option<(usize, usize)> {
+    let offset = u32::from_le_bytes(cell(body, at)?);
+    let length = u32::from_le_bytes(cell(body, at + 4)?);
+    Some((usize::try_from(offset).ok()?, usize::try_from(length).ok()?))
+}
+
 /// The bytes that the offset and length at `at` name.
 fn tail(body: &[u8], at: usize) -> Option<&[u8]> {
-    let offset = usize::try_from(u32::from_le_bytes(cell(body, at)?)).ok()?;
-    let length = usize::try_from(u32::from_le_bytes(cell(body, at + 4)?)).ok()?;
+    let (offset, length) = run(body, at)?;
     body.get(offset..)?.get(..length)
+}
+
+/// The doubles at `at` of a body.
+#[inline]
+pub(super) fn doubles<const N: usize>(body: &[u8], at: usize) -> Result<[f64; N], ValueError> {
+    let cells = body.get(at..).and_then(|rest| rest.as_chunks().0.first_chunk::<N>());
+    let cells = cells.ok_or(ValueError::Row)?;
+    let mut found = [0.0; N];
+    found.iter_mut().zip(cells).for_each(|(place, cell)| *place = f64::from_le_bytes(*cell));
+    Ok(found)
+}
+
+/// The singles at `at` of a body.
+#[inline]
+pub(super) fn singles<const N: usize>(body: &[u8], at: usize) -> Result<[f64; N], ValueError> {
+    let cells = body.get(at..).and_then(|rest| rest.as_chunks().0.first_chunk::<N>());
+    let cells = cells.ok_or(ValueError::Row)?;
+    let mut found = [0.0; N];
+    found.iter_mut().zip(cells).for_each(|(place, cell)| *place = f32::from_le_bytes(*cell).into());
+    Ok(found)
+}
+
+pub(super) fn put<const N: usize>(out: &mut [u8], at: usize, bytes: [u8; N]) {
+    out[at..at + N].copy_from_slice(&bytes);
+}
+
+pub(super) fn put_steps<const N: usize>(out: &mut [u8], at: usize, steps: &Steps, found: [u32; N]) {
+    for (i, step) in found.into_iter().enumerate() {
+        put(out, at + i * 8, steps.value(step).to_le_bytes());
+    }
+}
+
+pub(super) fn put_doubles(out: &mut [u8], at: usize, values: &[f64]) {
+    for (i, value) in values.iter().enumerate() {
+        put(out, at + i * 8, value.to_le_bytes());
+    }
+}
+
+pub(super) fn put_singles(out: &mut [u8], at: usize, values: &[f64]) {
+    for (i, value) in values.iter().enumerate() {
+        put(out, at + i * 4, (*value as f32).to_le_bytes());
+    }
+}
+
+pub(super) fn append(out: &mut Vec<u8>, start: usize, cell: usize, data: &[u8]) {
+    let from = out.len();
+    out.extend_from_slice(data);
+    point(out, start, cell, from);
+}
+
+/// Writes into `cell` the place of the bytes from `from` to the end, relative to `start`. A schema's bounds keep a
+/// body far below 4 GiB.
+pub(super) fn point(out: &mut [u8], start: usize, cell: usize, from: usize) {
+    put(out, cell, ((from - start) as u32).to_le_bytes());
+    put(out, cell + 4, ((out.len() - from) as u32).to_le_bytes());
 }
 
 #[cfg(test)]

@@ -173,9 +173,9 @@ pub enum ValueError {
     },
     /// A cell of a row that points to bytes outside of its arena.
     OutsideArena {
-        offset: u32,
+        offset: usize,
         /// The number of things.
-        count: u32,
+        count: usize,
         /// Their size in bytes.
         bytes: usize,
         arena: usize,
@@ -207,7 +207,7 @@ impl ValueError {
             ValueError::NotAMember { .. } => "a member of the enumeration".into(),
             ValueError::NoDirection => "a direction with a length above 0".into(),
             ValueError::Components { length, count } => format!("{count} numbers, not {length}"),
-            ValueError::OutsideArena { count, bytes, arena, .. } if *count as usize != *bytes => {
+            ValueError::OutsideArena { count, bytes, arena, .. } if count != bytes => {
                 format!(
                     "an offset and a count within the arena of {arena} bytes, and {count} of these are {bytes} bytes"
                 )

@@ -3,7 +3,8 @@
 //! Promises: the words are those of the bits that writing the value takes, and the value made of them is the one that
 //! reading these bits gives. Integers above 64 bits, texts and bytes have no words.
 
-use super::codec::{Codec, doubles, put, put_doubles, put_singles};
+use super::codec::Codec;
+use super::column::{doubles, put, put_doubles, put_singles};
 use super::transform::{Coded, NUMBERS, Transform, Word};
 use super::words::{Metric, WordRange};
 use super::{BitReader, BitSink, Column, ReadError, SignedThree, SmallestThree, ValueError};

@@ -12,10 +12,9 @@
 //! Promises: every node of a kind has the same size in a row. What a packet makes of lists is bounded by the
 //! declaration ([`Node::max_tail_bytes`]) as well as by the packet: an item takes at least one bit.
 
-use super::codec::{Codec, point, put};
-use super::column::cell;
+use super::codec::Codec;
+use super::column::{cell, point, put, run};
 use super::plain::Group;
-use super::slots::Slots;
 use super::{
     BitReader, BitSink, Column, Kind, MAX_DEPTH, MAX_LENGTH, ParameterError, ReadError, Value, ValueError,
     bit_len,
@@ -73,8 +72,8 @@ pub enum Order {
 /// Values of some of `slots` slots.
 #[derive(Clone, Debug)]
 pub struct Sparse {
-    item: Node,
-    slots: u32,
+    pub(super) item: Node,
+    pub(super) slots: u32,
 }
 
 /// A named field with its place in the row. [`super::Schema::new`] makes these.
@@ -290,10 +289,10 @@ impl Node {
                 let (count, stride) = (reader.offset(sparse.slots.into())? as usize, sparse.stride());
                 reader.require(count.saturating_mul(sparse.item.bit_range().0))?;
                 let from = reserve(out, start, start + at, count, stride);
-                let mut slots = Slots { next: 0, left: count as u64, slots: sparse.slots.into() };
+                let mut indices = sparse.indices(count);
                 (0..count).try_for_each(|i| {
                     let entry = from + i * stride;
-                    let index = slots.read(reader)?;
+                    let index = indices.read(reader)?;
                     put(out, start + entry, (index as u32).to_le_bytes());
                     sparse.item.read_cell(reader, out, start, entry + sparse.item_at())
                 })
@@ -413,11 +412,9 @@ impl Union {
     /// # Errors
     ///
     /// There is none.
-    pub fn variant(&self, number: impl Into<u64>) -> Result<&Node, ValueError> {
-        let number = number.into();
-        let found = usize::try_from(number).ok().and_then(|number| self.variants.get(number));
+    pub fn variant(&self, number: usize) -> Result<&Node, ValueError> {
         let hi = self.variants.len() as i128 - 1;
-        found.ok_or(ValueError::OutOfRange { value: number.into(), lo: 0, hi })
+        self.variants.get(number).ok_or(ValueError::OutOfRange { value: number as i128, lo: 0, hi })
     }
 
     /// What it may be.
@@ -441,7 +438,7 @@ impl Union {
         number: usize,
         sink: &mut S,
     ) -> Result<&Node, ValueError> {
-        let variant = self.variant(number as u64)?;
+        let variant = self.variant(number)?;
         sink.int(number as i64, 0, self.variants.len() as i64 - 1);
         Ok(variant)
     }
@@ -455,75 +452,20 @@ impl Union {
     }
 }
 
-impl Sparse {
-    /// What each slot holds.
-    pub fn item(&self) -> &Node {
-        &self.item
-    }
-
-    /// Bytes from an entry to the next.
-    pub fn stride(&self) -> usize {
-        (self.item_at() + self.item.size()).next_multiple_of(self.item.alignment().max(4))
-    }
-
-    /// The place of the item in an entry.
-    pub fn item_at(&self) -> usize {
-        4usize.next_multiple_of(self.item.alignment())
-    }
-
-    /// The index of each entry and the place of its item in the body; `None` for entries that the body lacks.
-    pub fn entries(
-        &self,
-        body: &[u8],
-        at: usize,
-    ) -> Option<impl ExactSizeIterator<Item = Option<(u32, usize)>>> {
-        let (from, count) = run(body, at)?;
-        Some((0..count).map(move |i| {
-            let entry = from.checked_add(i.checked_mul(self.stride())?)?;
-            Some((u32::from_le_bytes(cell(body, entry)?), entry.checked_add(self.item_at())?))
-        }))
-    }
-
-    /// Writes how many entries follow; returns the writer of their indices.
-    ///
-    /// # Errors
-    ///
-    /// When they are too many.
-    pub fn write_count<S: BitSink + ?Sized>(&self, count: usize, sink: &mut S) -> Result<Slots, ValueError> {
-        write_count(count, self.slots, sink)?;
-        Ok(Slots { next: 0, left: count as u64, slots: self.slots.into() })
-    }
-
-    /// An entry's index takes the fewest bits when many others follow.
-    fn bit_range(&self) -> (usize, usize) {
-        let count_bits = count_bits(self.slots);
-        let most_item = self.item.bit_range().1;
-        let most = |count: u32| {
-            let gap = bit_len(u64::from(self.slots - count)) as usize;
-            most_item.saturating_add(gap).saturating_mul(count as usize)
-        };
-        let most = (0..=self.slots).map(most).max().unwrap_or(0);
-        (count_bits, most.saturating_add(count_bits))
-    }
-}
-
-fn count_bits(max: u32) -> usize {
+pub(super) fn count_bits(max: u32) -> usize {
     bit_len(max.into()) as usize
 }
 
-fn write_count<S: BitSink + ?Sized>(count: usize, max: u32, sink: &mut S) -> Result<(), ValueError> {
+pub(super) fn write_count<S: BitSink + ?Sized>(
+    count: usize,
+    max: u32,
+    sink: &mut S,
+) -> Result<(), ValueError> {
     if count > max as usize {
         return Err(ValueError::TooLong { length: count, max, unit: "items" });
     }
     sink.int(count as i64, 0, max.into());
     Ok(())
-}
-
-/// The offset and the count at `at`.
-fn run(body: &[u8], at: usize) -> Option<(usize, usize)> {
-    let offset = usize::try_from(u32::from_le_bytes(cell(body, at)?)).ok()?;
-    let count = usize::try_from(u32::from_le_bytes(cell(body, at.checked_add(4)?)?)).ok()?;
-    Some((offset, count))
 }
 
 /// Makes room for `count` rows at the end of `out` and writes into `cell` their place relative to `start`, which it

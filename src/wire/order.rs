@@ -237,7 +237,7 @@ mod tests {
         for offset in [1, u32::MAX] {
             assert_eq!(
                 write(offset, 0),
-                Err(ValueError::OutsideArena { offset, count: 1, bytes: 1, arena: 1 })
+                Err(ValueError::OutsideArena { offset: offset as usize, count: 1, bytes: 1, arena: 1 })
             );
         }
     }

@@ -13,6 +13,10 @@
 //! Promises: words written whole are bit for bit what the value takes in a message. Refuses, when reading, what no
 //! value has. What is refused may have changed the words that were to be read: read into others than those in use.
 
+use core::convert::Infallible;
+use core::ops::Range;
+
+use super::column::cell;
 use super::node::Leaf;
 use super::words::{Metric, WordRange};
 use super::{BitReader, BitSink, Field, Kind, Measure, Node, ReadError, ValueError};
@@ -22,16 +26,58 @@ use super::{BitReader, BitSink, Field, Kind, Measure, Node, ReadError, ValueErro
 pub struct Property {
     field: Field,
     ranges: Box<[WordRange]>,
+    /// In the order of the wire; none of a property that goes whole.
+    parts: Box<[ValuePart]>,
+}
+
+/// A part of a property's value.
+#[derive(Clone, Debug)]
+enum ValuePart {
+    /// One value: where its cell begins among the property's bytes, and its words.
+    Value { leaf: Leaf, at: usize, words: Range<usize> },
+    /// Whether an optional has an item, whose parts follow.
+    Presence(Presence),
+}
+
+#[derive(Clone, Debug)]
+struct Presence {
+    /// The item's bytes; the byte behind them says whether there is one.
+    cell: Range<usize>,
+    /// The word that says the same, and behind it the item's.
+    words: Range<usize>,
+    /// How many parts are the item's.
+    parts: usize,
+}
+
+impl Presence {
+    fn is_in(&self, words: &[u64]) -> bool {
+        words[self.words.start] != 0
+    }
+
+    /// The item's words, without the one that says whether there is an item.
+    fn item(&self) -> Range<usize> {
+        self.words.start + 1..self.words.end
+    }
+
+    /// Puts into words whether there is an item; without one, its words are 0.
+    fn note(&self, is_present: bool, words: &mut [u64]) -> bool {
+        words[self.words.start] = is_present.into();
+        if !is_present {
+            words[self.item()].fill(0);
+        }
+        is_present
+    }
 }
 
 impl Property {
     pub(super) fn new(field: &Field) -> Self {
-        let mut found = Vec::new();
-        let has_words = each_range(field, &mut |last, metric| found.push((last, metric)));
+        let (mut parts, mut found) = (Vec::new(), Vec::new());
+        if !add(field.node(), is_flags(field.kind()), 0, &mut parts, &mut found) {
+            (parts, found) = (Vec::new(), Vec::new());
+        }
         let several = found.iter().filter(|(last, _)| *last > 1).count() > 1;
         let ranges = found.iter().map(|(last, metric)| WordRange::new(*last, *metric, several));
-        let ranges = if has_words { ranges.collect() } else { Box::default() };
-        Property { field: field.clone(), ranges }
+        Property { field: field.clone(), ranges: ranges.collect(), parts: parts.into() }
     }
 
     pub fn field(&self) -> &Field {
@@ -48,6 +94,19 @@ impl Property {
         !self.ranges.is_empty()
     }
 
+    /// Visits the parts in order; those of an item only if `each` returns true of its presence.
+    #[inline]
+    fn visit<E>(&self, mut each: impl FnMut(&ValuePart) -> Result<bool, E>) -> Result<(), E> {
+        let mut next = 0;
+        while let Some(part) = self.parts.get(next) {
+            next = match (part, each(part)?) {
+                (ValuePart::Presence(presence), false) => next + 1 + presence.parts,
+                _ => next + 1,
+            };
+        }
+        Ok(())
+    }
+
     /// Checks the value of the row at `row` of a body and gives its words, as many as [`Property::words`] has.
     ///
     /// # Errors
@@ -58,14 +117,17 @@ impl Property {
 
     /// As [`Property::quantize`], of the value at `at`.
     pub(super) fn quantize_at(&self, body: &[u8], at: usize, words: &mut [u64]) -> Result<(), ValueError> {
-        match self.field.node() {
-            // Most are, and need no recursion.
-            Node::Leaf(leaf) if self.has_words() => {
-                leaf.codec().quantize(body, at, leaf.column(), &self.ranges, words)
+        self.visit(|part| match part {
+            ValuePart::Value { leaf, at: within, words: range } => {
+                let (at, ranges) = (at.saturating_add(*within), &self.ranges[range.clone()]);
+                let quantized = &mut words[range.clone()];
+                leaf.codec().quantize(body, at, leaf.column(), ranges, quantized).map(|()| true)
             }
-            _ if !self.has_words() => Ok(()),
-            node => Parts { ranges: &self.ranges, words }.quantize(node, body, at),
-        }
+            ValuePart::Presence(presence) => {
+                let flag = cell::<1>(body, at.saturating_add(presence.cell.end)).ok_or(ValueError::Row)?;
+                Ok(presence.note(flag != [0], words))
+            }
+        })
     }
 
     /// Puts the value of these words into its place in the row that `row` begins with.
@@ -75,19 +137,33 @@ impl Property {
 
     /// As [`Property::restore`], into its cell.
     pub(super) fn restore_at(&self, words: &[u64], cell: &mut [u8]) {
-        match self.field.node() {
-            _ if !self.has_words() => {}
-            Node::Leaf(leaf) => leaf.codec().restore(words, cell, leaf.column()),
-            node => Parts { ranges: &self.ranges, words }.restore(node, cell),
-        }
+        let Ok(()) = self.visit::<Infallible>(|part| match part {
+            ValuePart::Value { leaf, at, words: range } => {
+                leaf.codec().restore(&words[range.clone()], &mut cell[*at..], leaf.column());
+                Ok(true)
+            }
+            ValuePart::Presence(presence) => {
+                let is_present = presence.is_in(words);
+                cell[presence.cell.end] = is_present.into();
+                if !is_present {
+                    cell[presence.cell.clone()].fill(0);
+                }
+                Ok(is_present)
+            }
+        });
     }
 
     pub fn write<S: BitSink + ?Sized>(&self, words: &[u64], sink: &mut S) {
-        match self.field.node() {
-            _ if !self.has_words() => {}
-            Node::Leaf(leaf) => leaf.codec().write_words(&self.ranges, words, sink),
-            node => Parts { ranges: &self.ranges, words }.write(node, sink),
-        }
+        let Ok(()) = self.visit::<Infallible>(|part| match part {
+            ValuePart::Value { leaf, words: range, .. } => {
+                leaf.codec().write_words(&self.ranges[range.clone()], &words[range.clone()], sink);
+                Ok(true)
+            }
+            ValuePart::Presence(presence) => {
+                sink.bool(presence.is_in(words));
+                Ok(presence.is_in(words))
+            }
+        });
     }
 
     /// Reads words that were written whole.
@@ -95,27 +171,29 @@ impl Property {
     /// # Errors
     /// Everything that reading a message refuses.
     pub fn read(&self, reader: &mut BitReader<'_>, words: &mut [u64]) -> Result<(), ReadError> {
-        match self.field.node() {
-            _ if !self.has_words() => Ok(()),
-            Node::Leaf(leaf) => leaf.codec().read_words(&self.ranges, reader, words),
-            node => Parts { ranges: &self.ranges, words }.read(node, reader),
-        }
+        self.visit(|part| match part {
+            ValuePart::Value { leaf, words: range, .. } => {
+                let (ranges, words) = (&self.ranges[range.clone()], &mut words[range.clone()]);
+                leaf.codec().read_words(ranges, reader, words).map(|()| true)
+            }
+            ValuePart::Presence(presence) => Ok(presence.note(reader.bool()?, words)),
+        })
     }
 
     /// Writes words against those of a baseline.
     pub fn write_delta<S: BitSink + ?Sized>(&self, words: &[u64], baseline: &[u64], sink: &mut S) {
-        match self.field.node() {
-            _ if !self.has_words() => {}
-            Node::Leaf(_) => {
-                for (range, (word, base)) in self.ranges.iter().zip(words.iter().zip(baseline)) {
-                    range.write_delta(*word, *base, sink);
+        let Ok(()) = self.visit::<Infallible>(|part| match part {
+            ValuePart::Value { words: range, .. } => {
+                for i in range.clone() {
+                    self.ranges[i].write_delta(words[i], baseline[i], sink);
                 }
+                Ok(true)
             }
-            node => {
-                let mut base = Parts { ranges: &self.ranges, words: baseline };
-                Parts { ranges: &self.ranges, words }.write_delta(node, &mut base, sink);
+            ValuePart::Presence(presence) => {
+                sink.bool(presence.is_in(words));
+                Ok(presence.is_in(words))
             }
-        }
+        });
     }
 
     /// Bits that [`Property::write_delta`] takes.
@@ -189,14 +267,16 @@ impl Property {
         reader: &mut BitReader<'_>,
         words: &mut [u64],
     ) -> Result<(), ReadError> {
-        match self.field.node() {
-            _ if !self.has_words() => Ok(()),
-            Node::Leaf(leaf) => read_leaf_delta(leaf, &self.ranges, baseline, reader, words),
-            node => {
-                let mut base = Parts { ranges: &self.ranges, words: baseline };
-                Parts { ranges: &self.ranges, words }.read_delta(node, &mut base, reader)
+        self.visit(|part| match part {
+            ValuePart::Value { leaf, words: range, .. } => {
+                for i in range.clone() {
+                    words[i] = self.ranges[i].read_delta(baseline[i], reader)?;
+                }
+                let has_value = leaf.codec().has_value(&words[range.clone()]);
+                if has_value { Ok(true) } else { reader.refuse(ReadError::NotFinite) }
             }
-        }
+            ValuePart::Presence(presence) => Ok(presence.note(reader.bool()?, words)),
+        })
     }
 
     /// Reads words that were written against what [`Property::extrapolate`] makes of `older` and `words`, the newer ones, in whose
@@ -232,7 +312,18 @@ impl Property {
     ///
     /// Those of reading it, except for those that depend on the baseline.
     pub fn skip(&self, delta: bool, reader: &mut BitReader<'_>) -> Result<(), ReadError> {
-        if self.has_words() { skip(self.field.node(), &mut &*self.ranges, delta, reader) } else { Ok(()) }
+        self.visit(|part| match part {
+            ValuePart::Value { words, .. } if delta => {
+                let mut ranges = self.ranges[words.clone()].iter();
+                ranges.try_for_each(|range| range.read_residual(reader).map(drop)).map(|()| true)
+            }
+            ValuePart::Value { leaf, words, .. } => {
+                let mut skipped = [0; MAX_LEAF_WORDS];
+                let ranges = &self.ranges[words.clone()];
+                leaf.codec().read_words(ranges, reader, &mut skipped[..words.len()]).map(|()| true)
+            }
+            ValuePart::Presence(_) => reader.bool(),
+        })
     }
 
     /// Extrapolates words by `ahead` ticks after `newer`, from their change in the `past` ticks since `older`. See
@@ -257,7 +348,17 @@ impl Property {
     /// Whether a value has these words: each in its range, all of what isn't there 0.
     pub fn has_value(&self, words: &[u64]) -> bool {
         let in_range = self.ranges.iter().zip(words).all(|(range, word)| *word <= range.last());
-        in_range && Parts { ranges: &self.ranges, words }.has_value(self.field.node())
+        let visited = self.visit(|part| match part {
+            ValuePart::Value { leaf, words: range, .. } => {
+                leaf.codec().has_value(&words[range.clone()]).then_some(true).ok_or(())
+            }
+            ValuePart::Presence(presence) => {
+                let is_present = presence.is_in(words);
+                let is_empty = || words[presence.item()].iter().all(|word| *word == 0);
+                (is_present || is_empty()).then_some(is_present).ok_or(())
+            }
+        });
+        in_range && visited.is_ok()
     }
 }
 
@@ -269,23 +370,37 @@ fn largest_at(node: &Node) -> Option<usize> {
 /// The most words of one value.
 pub(super) const MAX_LEAF_WORDS: usize = super::transform::NUMBERS;
 
-/// The words of a field: see [`super::codec::Codec::each_range`].
-fn each_range(field: &Field, each: &mut dyn FnMut(u64, Metric)) -> bool {
-    if is_flags(field.kind()) {
-        // Each flag separately: the numbers that flags form have no distance.
-        return each_part_range(field.node(), &mut |last, _| each(last, Metric::Choice));
-    }
-    each_part_range(field.node(), each)
-}
-
-fn each_part_range(node: &Node, each: &mut dyn FnMut(u64, Metric)) -> bool {
+/// Adds the parts of a node whose cell begins at `at`, and the largest word and the metric of each of its words. False when
+/// it has a part without words.
+fn add(
+    node: &Node,
+    are_flags: bool,
+    at: usize,
+    parts: &mut Vec<ValuePart>,
+    found: &mut Vec<(u64, Metric)>,
+) -> bool {
+    let start = found.len();
     match node {
-        Node::Leaf(leaf) => leaf.codec().each_range(each),
-        Node::Optional(optional) => {
-            each(1, Metric::Choice);
-            each_part_range(optional.item(), each)
+        Node::Leaf(leaf) => {
+            // Each flag separately: the numbers that flags form have no distance.
+            let metric_of = |metric| if are_flags { Metric::Choice } else { metric };
+            let has_words =
+                leaf.codec().each_range(&mut |last, metric| found.push((last, metric_of(metric))));
+            parts.push(ValuePart::Value { leaf: leaf.clone(), at, words: start..found.len() });
+            has_words
         }
-        Node::Nested(schema) => schema.fields().iter().all(|field| each_range(field, each)),
+        Node::Optional(optional) => {
+            let (place, cell) = (parts.len(), at..at + optional.item().size());
+            found.push((1, Metric::Choice));
+            let has_words = add(optional.item(), are_flags, at, parts, found);
+            let (words, count) = (start..found.len(), parts.len() - place);
+            parts.insert(place, ValuePart::Presence(Presence { cell, words, parts: count }));
+            has_words
+        }
+        Node::Nested(schema) => schema
+            .fields()
+            .iter()
+            .all(|field| add(field.node(), is_flags(field.kind()), at + field.offset(), parts, found)),
         Node::List(_) | Node::Sparse(_) | Node::Union(_) => false,
     }
 }
@@ -295,247 +410,5 @@ fn is_flags(kind: &Kind) -> bool {
         Kind::Flags { .. } => true,
         Kind::Optional(item) | Kind::Common { item, .. } => is_flags(item),
         _ => false,
-    }
-}
-
-/// How many words a part has.
-fn count(node: &Node) -> usize {
-    let mut count = 0;
-    each_part_range(node, &mut |_, _| count += 1);
-    count
-}
-
-fn skip(
-    node: &Node,
-    ranges: &mut &[WordRange],
-    delta: bool,
-    reader: &mut BitReader<'_>,
-) -> Result<(), ReadError> {
-    match node {
-        Node::Leaf(leaf) => {
-            let (these, rest) = ranges.split_at(count(node));
-            *ranges = rest;
-            if delta {
-                return these.iter().try_for_each(|range| range.read_residual(reader).map(drop));
-            }
-            let mut words = [0; MAX_LEAF_WORDS];
-            leaf.codec().read_words(these, reader, &mut words[..these.len()])
-        }
-        Node::Optional(optional) => {
-            *ranges = &ranges[1..];
-            if reader.bool()? {
-                return skip(optional.item(), ranges, delta, reader);
-            }
-            *ranges = &ranges[count(optional.item())..];
-            Ok(())
-        }
-        Node::Nested(schema) => {
-            schema.fields().iter().try_for_each(|field| skip(field.node(), ranges, delta, reader))
-        }
-        Node::List(_) | Node::Sparse(_) | Node::Union(_) => Ok(()),
-    }
-}
-
-fn read_leaf_delta(
-    leaf: &Leaf,
-    ranges: &[WordRange],
-    baseline: &[u64],
-    reader: &mut BitReader<'_>,
-    words: &mut [u64],
-) -> Result<(), ReadError> {
-    for ((range, word), base) in ranges.iter().zip(&mut *words).zip(baseline) {
-        *word = range.read_delta(*base, reader)?;
-    }
-    if leaf.codec().has_value(words) { Ok(()) } else { reader.refuse(ReadError::NotFinite) }
-}
-
-/// The words of a property's parts that are still to be visited.
-struct Parts<'r, W> {
-    ranges: &'r [WordRange],
-    words: W,
-}
-
-/// Words and their ranges, of one part.
-type Part<'r, 'w> = (&'r [WordRange], &'w [u64]);
-type PartMut<'r, 'w> = (&'r [WordRange], &'w mut [u64]);
-
-impl<'r> Parts<'r, &mut [u64]> {
-    fn take(&mut self, count: usize) -> PartMut<'r, '_> {
-        let (ranges, rest) = self.ranges.split_at(count);
-        self.ranges = rest;
-        let (words, rest) = core::mem::take(&mut self.words).split_at_mut(count);
-        self.words = rest;
-        (ranges, words)
-    }
-
-    fn one(&mut self) -> &mut u64 {
-        &mut self.take(1).1[0]
-    }
-
-    fn quantize(&mut self, node: &Node, body: &[u8], at: usize) -> Result<(), ValueError> {
-        match node {
-            Node::Leaf(leaf) => {
-                let (ranges, words) = self.take(count(node));
-                leaf.codec().quantize(body, at, leaf.column(), ranges, words)
-            }
-            Node::Optional(optional) => {
-                let present = optional.is_present(body, at).ok_or(ValueError::Row)?;
-                *self.one() = present.into();
-                if present {
-                    return self.quantize(optional.item(), body, at);
-                }
-                self.take(count(optional.item())).1.fill(0);
-                Ok(())
-            }
-            Node::Nested(schema) => schema
-                .fields()
-                .iter()
-                .try_for_each(|field| self.quantize(field.node(), body, at.saturating_add(field.offset()))),
-            Node::List(_) | Node::Sparse(_) | Node::Union(_) => Ok(()),
-        }
-    }
-
-    fn read(&mut self, node: &Node, reader: &mut BitReader<'_>) -> Result<(), ReadError> {
-        match node {
-            Node::Leaf(leaf) => {
-                let (ranges, words) = self.take(count(node));
-                leaf.codec().read_words(ranges, reader, words)
-            }
-            Node::Optional(optional) => {
-                let present = reader.bool()?;
-                *self.one() = present.into();
-                if present {
-                    return self.read(optional.item(), reader);
-                }
-                self.take(count(optional.item())).1.fill(0);
-                Ok(())
-            }
-            Node::Nested(schema) => {
-                schema.fields().iter().try_for_each(|field| self.read(field.node(), reader))
-            }
-            Node::List(_) | Node::Sparse(_) | Node::Union(_) => Ok(()),
-        }
-    }
-
-    fn read_delta(
-        &mut self,
-        node: &Node,
-        base: &mut Parts<'_, &[u64]>,
-        reader: &mut BitReader<'_>,
-    ) -> Result<(), ReadError> {
-        match node {
-            Node::Leaf(leaf) => {
-                let (ranges, words) = self.take(count(node));
-                read_leaf_delta(leaf, ranges, base.take(ranges.len()).1, reader, words)
-            }
-            Node::Optional(optional) => {
-                base.take(1);
-                let present = reader.bool()?;
-                *self.one() = present.into();
-                if present {
-                    return self.read_delta(optional.item(), base, reader);
-                }
-                base.take(count(optional.item()));
-                self.take(count(optional.item())).1.fill(0);
-                Ok(())
-            }
-            Node::Nested(schema) => {
-                schema.fields().iter().try_for_each(|field| self.read_delta(field.node(), base, reader))
-            }
-            Node::List(_) | Node::Sparse(_) | Node::Union(_) => Ok(()),
-        }
-    }
-}
-
-impl<'r, 'w> Parts<'r, &'w [u64]> {
-    fn take(&mut self, count: usize) -> Part<'r, 'w> {
-        let ((ranges, rest), (words, words_rest)) = (self.ranges.split_at(count), self.words.split_at(count));
-        *self = Parts { ranges: rest, words: words_rest };
-        (ranges, words)
-    }
-
-    fn restore(&mut self, node: &Node, cell: &mut [u8]) {
-        match node {
-            Node::Leaf(leaf) => {
-                let words = self.take(count(node)).1;
-                leaf.codec().restore(words, cell, leaf.column());
-            }
-            Node::Optional(optional) => {
-                let present = self.take(1).1 != [0];
-                cell[optional.item().size()] = present.into();
-                if present {
-                    return self.restore(optional.item(), cell);
-                }
-                self.take(count(optional.item()));
-                cell[..optional.item().size()].fill(0);
-            }
-            Node::Nested(schema) => {
-                for field in schema.fields() {
-                    self.restore(field.node(), &mut cell[field.offset()..]);
-                }
-            }
-            Node::List(_) | Node::Sparse(_) | Node::Union(_) => {}
-        }
-    }
-
-    fn has_value(&mut self, node: &Node) -> bool {
-        match node {
-            Node::Leaf(leaf) => leaf.codec().has_value(self.take(count(node)).1),
-            Node::Optional(optional) => {
-                let present = self.take(1).1 != [0];
-                if present {
-                    return self.has_value(optional.item());
-                }
-                self.take(count(optional.item())).1.iter().all(|word| *word == 0)
-            }
-            Node::Nested(schema) => schema.fields().iter().all(|field| self.has_value(field.node())),
-            Node::List(_) | Node::Sparse(_) | Node::Union(_) => true,
-        }
-    }
-
-    fn write<S: BitSink + ?Sized>(&mut self, node: &Node, sink: &mut S) {
-        match node {
-            Node::Leaf(leaf) => {
-                let (ranges, words) = self.take(count(node));
-                leaf.codec().write_words(ranges, words, sink);
-            }
-            Node::Optional(optional) => {
-                let present = self.take(1).1 != [0];
-                sink.bool(present);
-                if present {
-                    self.write(optional.item(), sink);
-                } else {
-                    self.take(count(optional.item()));
-                }
-            }
-            Node::Nested(schema) => schema.fields().iter().for_each(|field| self.write(field.node(), sink)),
-            Node::List(_) | Node::Sparse(_) | Node::Union(_) => {}
-        }
-    }
-
-    fn write_delta<S: BitSink + ?Sized>(&mut self, node: &Node, base: &mut Parts<'_, &[u64]>, sink: &mut S) {
-        match node {
-            Node::Leaf(_) => {
-                let (ranges, words) = self.take(count(node));
-                let base = base.take(ranges.len()).1;
-                for (range, (word, base)) in ranges.iter().zip(words.iter().zip(base)) {
-                    range.write_delta(*word, *base, sink);
-                }
-            }
-            Node::Optional(optional) => {
-                let present = self.take(1).1 != [0];
-                base.take(1);
-                sink.bool(present);
-                if present {
-                    return self.write_delta(optional.item(), base, sink);
-                }
-                self.take(count(optional.item()));
-                base.take(count(optional.item()));
-            }
-            Node::Nested(schema) => {
-                schema.fields().iter().for_each(|field| self.write_delta(field.node(), base, sink));
-            }
-            Node::List(_) | Node::Sparse(_) | Node::Union(_) => {}
-        }
     }
 }

@@ -5,6 +5,7 @@
 //! checked against its field, and each cell against the arena. Reading appends nothing when bytes are refused, and
 //! takes no memory out of proportion to them and to the number of rows asked for.
 
+use super::column::run;
 use super::{BitReader, BitSink, Column, Node, ReadError, Schema, Value, ValueError, runs};
 
 /// Rows of one schema, made by the application.
@@ -72,11 +73,11 @@ impl Schema {
     }
 
     /// The cell of a field of one row that points into the arena: an offset, and a count or the number of a variant.
-    pub fn load_run(&self, rows: &Rows, row: usize, field: usize) -> Option<(u32, u32)> {
+    pub fn load_run(&self, rows: &Rows, row: usize, field: usize) -> Option<(usize, usize)> {
         let field = self.fields().get(field)?;
         match field.node() {
             Node::List(_) | Node::Sparse(_) | Node::Union(_) => {
-                runs::run(&rows.bytes, rows.arena + row * self.row_size() + field.offset())
+                run(&rows.bytes, rows.arena + row * self.row_size() + field.offset())
             }
             _ => None,
         }
@@ -224,7 +225,8 @@ mod tests {
         assert_eq!(write(2, 3), Ok(()));
         assert_eq!(write(5, 0), Ok(()));
         for (offset, length) in [(6, 0), (2, 4), (5, 1), (u32::MAX, 1), (1, u32::MAX)] {
-            let error = ValueError::OutsideArena { offset, count: length, bytes: length as usize, arena: 5 };
+            let (from, count) = (offset as usize, length as usize);
+            let error = ValueError::OutsideArena { offset: from, count, bytes: count, arena: 5 };
             assert_eq!(write(offset, length), Err(RowError { row: 0, field: 0, error }));
         }
     }

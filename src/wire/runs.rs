@@ -3,7 +3,7 @@
 //! Promises: [`check`] finds every cell of the application's that points outside of its arena, before anything is read
 //! there. [`shift`] is for bodies that the core made, in which no two cells point to the same bytes.
 
-use super::column::cell;
+use super::column::run;
 use super::{Column, Measure, Node, Schema, ValueError};
 
 /// Whether rows of this schema have a tail.
@@ -54,11 +54,8 @@ pub(super) fn check(node: &Node, body: &[u8], at: usize, arena: usize) -> Result
         Node::Union(union) => {
             let (from, variant) = run(body, at).ok_or(ValueError::Row)?;
             let variant = union.variant(variant)?;
-            let (at, bytes) = (from as usize, variant.size());
-            if at.checked_add(bytes).is_none_or(|end| end > arena) {
-                return Err(ValueError::OutsideArena { offset: from, count: 1, bytes, arena });
-            }
-            check(variant, body, at, arena)
+            inside(from, 1, variant.size(), arena)?;
+            check(variant, body, from, arena)
         }
         Node::Nested(schema) => check_row(schema, body, at, arena).map_err(|(_, error)| error),
     }
@@ -80,17 +77,17 @@ pub(super) fn check_row(
 /// The offset and the count at `at`, when that many of `size` bytes each lie within the arena.
 fn within(body: &[u8], at: usize, size: usize, arena: usize) -> Result<(usize, usize), ValueError> {
     let (offset, count) = run(body, at).ok_or(ValueError::Row)?;
-    let (from, many) = (offset as usize, count as usize);
-    let end = many.checked_mul(size).and_then(|bytes| bytes.checked_add(from));
-    if end.is_some_and(|end| end <= arena) {
-        return Ok((from, many));
-    }
-    Err(ValueError::OutsideArena { offset, count, bytes: many.saturating_mul(size), arena })
+    inside(offset, count, size, arena)?;
+    Ok((offset, count))
 }
 
-/// The two numbers of a cell that points into the arena.
-pub(super) fn run(body: &[u8], at: usize) -> Option<(u32, u32)> {
-    Some((u32::from_le_bytes(cell(body, at)?), u32::from_le_bytes(cell(body, at.checked_add(4)?)?)))
+/// Refuses things from `offset` on, `count` of `size` bytes each, that do not lie within the arena.
+fn inside(offset: usize, count: usize, size: usize, arena: usize) -> Result<(), ValueError> {
+    let bytes = count.saturating_mul(size);
+    if bytes.checked_add(offset).is_some_and(|end| end <= arena) {
+        return Ok(());
+    }
+    Err(ValueError::OutsideArena { offset, count, bytes, arena })
 }
 
 /// Adds `by` to where the cells of the row at `at` point; it wraps, so that they can move down too.
@@ -111,8 +108,8 @@ fn shift(node: &Node, body: &mut [u8], at: usize, by: u32) {
             if points(list.item())
                 && let Some((from, count)) = run(body, at)
             {
-                let item = |i| from as usize + i * list.stride();
-                (0..count as usize).for_each(|i| shift(list.item(), body, item(i), by));
+                let item = |i| from + i * list.stride();
+                (0..count).for_each(|i| shift(list.item(), body, item(i), by));
             }
             move_run(body, at, by);
         }
@@ -120,8 +117,8 @@ fn shift(node: &Node, body: &mut [u8], at: usize, by: u32) {
             if points(sparse.item())
                 && let Some((from, count)) = run(body, at)
             {
-                let item = |i| from as usize + i * sparse.stride() + sparse.item_at();
-                (0..count as usize).for_each(|i| shift(sparse.item(), body, item(i), by));
+                let item = |i| from + i * sparse.stride() + sparse.item_at();
+                (0..count).for_each(|i| shift(sparse.item(), body, item(i), by));
             }
             move_run(body, at, by);
         }
@@ -129,7 +126,7 @@ fn shift(node: &Node, body: &mut [u8], at: usize, by: u32) {
             if let Some((from, variant)) = run(body, at)
                 && let Ok(variant) = union.variant(variant)
             {
-                shift(variant, body, from as usize, by);
+                shift(variant, body, from, by);
             }
             move_run(body, at, by);
         }

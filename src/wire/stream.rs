@@ -7,8 +7,7 @@
 //! Neither side is trusted: parameters are checked in every mode, because a game may have read them from the same
 //! bytes, and the reader refuses the rest. A read takes no more memory than its bytes.
 
-use super::codec::{fixed, narrow, quantizable, wide, within};
-use super::value::{double, single};
+use super::value::{double, fixed, narrow, quantizable, single, wide, within};
 use super::{
     BitReader, BitSink, BitWriter, FixedPoint, MAX_LENGTH, MAX_RELATIVE, Measure, ParameterError, Quantizer,
     ReadError, ValueError, bit_len,

@@ -1,6 +1,6 @@
 //! One value of a message's field, between the application and a row or the wire.
 
-use super::ValueError;
+use super::{FixedPoint, Quantizer, ValueError};
 
 /// A field's value. Integers come in whichever variant holds them; fields accept all that fit their range.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -159,4 +159,73 @@ pub(super) fn single(value: f64) -> Result<f32, ValueError> {
         return Err(ValueError::FloatOutOfRange { value, lo: f32::MIN.into(), hi: f32::MAX.into() });
     }
     Ok(single)
+}
+
+/// The float, when it is a number.
+fn finite(value: f64) -> Result<f64, ValueError> {
+    if value.is_finite() { Ok(value) } else { Err(ValueError::NotFinite { value }) }
+}
+
+/// The float as a single, if it lies within the bounds. The standard clamps values to the bounds; here that is the
+/// caller's mistake.
+pub(super) fn quantizable(value: f64, quantizer: &Quantizer) -> Result<f32, ValueError> {
+    let single = finite(value)? as f32;
+    let (lo, hi) = quantizer.reach();
+    if (lo..=hi).contains(&single) {
+        return Ok(single);
+    }
+    Err(ValueError::FloatOutOfRange { value, lo: lo.into(), hi: hi.into() })
+}
+
+/// The raw integer of a fixed-point number.
+pub(super) fn fixed(value: f64, format: &FixedPoint) -> Result<i128, ValueError> {
+    let (lo, hi) = (format.value(format.raw_lo()), format.value(format.raw_hi()));
+    format.raw(finite(value)?).ok_or(ValueError::FloatOutOfRange { value, lo, hi })
+}
+
+/// The text, when a string of `max` bytes can hold it.
+pub(super) fn narrow(text: &str, max: u32) -> Result<&str, ValueError> {
+    within(text.as_bytes(), max)?;
+    without_nul(text)
+}
+
+/// The text, when a wide string of `max` units can hold it.
+pub(super) fn wide(text: &str, max: u32) -> Result<&str, ValueError> {
+    let length = text.encode_utf16().count();
+    if length > max as usize {
+        return Err(ValueError::TooLong { length, max, unit: "UTF-16 units" });
+    }
+    without_nul(text)
+}
+
+/// The data, when it is at most `max` bytes.
+pub(super) fn within(data: &[u8], max: u32) -> Result<&[u8], ValueError> {
+    let length = data.len();
+    if length > max as usize { Err(ValueError::TooLong { length, max, unit: "bytes" }) } else { Ok(data) }
+}
+
+/// Bytes of exactly this number.
+pub(super) fn raw(value: Value<'_>, count: u32) -> Result<&[u8], ValueError> {
+    match value {
+        Value::Data(data) if data.len() == count as usize => Ok(data),
+        Value::Data(data) => Err(ValueError::Length { length: data.len(), count }),
+        _ => Err(refusal("bytes", value)),
+    }
+}
+
+fn without_nul(text: &str) -> Result<&str, ValueError> {
+    text.find('\0').map_or(Ok(text), |at| Err(ValueError::InteriorNul { at }))
+}
+
+pub(super) fn number(value: Value<'_>) -> Result<f64, ValueError> {
+    value.as_f64().ok_or_else(|| refusal("a number", value))
+}
+
+pub(super) fn text(value: Value<'_>) -> Result<&str, ValueError> {
+    if let Value::Text(text) = value { Ok(text) } else { Err(refusal("a text", value)) }
+}
+
+#[cold]
+pub(super) fn refusal(expected: &'static str, value: Value<'_>) -> ValueError {
+    ValueError::Type { expected, found: value.type_name() }
 }

@@ -4,10 +4,11 @@
 //! the value, so that the compiler vectorizes it; if one of their values turns out to be invalid, or on a circle a
 //! turn away, all are checked again one by one.
 
-use super::codec::{Codec, quantizable};
+use super::codec::Codec;
 use super::direction::{is_one, normalized};
 use super::property::Property;
 use super::steps::rounded;
+use super::value::quantizable;
 use super::{Column, Node, SmallestThree, Steps, ValueError};
 
 impl Property {

@@ -137,8 +137,7 @@ fn players_that_left_take_no_memory() {
     for _ in 0..5 {
         let visitor = world.add(Some(0));
         world.run(100);
-        let now = world.now;
-        world.sessions[visitor].peers().unwrap().mesh_mut().end(now, LeaveReason::Closed);
+        world.sessions[visitor].peers().unwrap().mesh_mut().end(LeaveReason::Closed);
         world.run(100);
     }
     let left = |it: &&Happening| matches!(it, Happening::Left { .. });

@@ -11,33 +11,21 @@
 
 mod note;
 mod notes;
+mod saves;
 mod worlds;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 use self::note::{HostNote, Note};
 pub use self::notes::{MAX_NOTE_BYTES, Note as SentNote, Notes};
-pub use self::worlds::{WorldBytes, WorldId};
+use self::saves::{Saves, cost_of};
+pub use self::worlds::{MAX_WORLD_BYTES, Transfer, WorldBytes, WorldId};
 use self::worlds::{WorldInfo, Worlds};
 use super::{Carried, Setting};
 use crate::mesh::{MAX_PLAYERS, Players, bit};
-use crate::store::Bucket;
 use crate::store::counters::counters;
 use crate::time::{Duration, Instant};
-use crate::transport::chunks::ContentHash;
 use crate::wire::BitWriter;
-
-/// The time between two saves of a world, unless its bytes take longer.
-const SAVE_INTERVAL: Duration = Duration::from_millis(250);
-
-/// Bytes of worlds that a host sends in a second, to all players together.
-const BYTES_PER_SECOND: u64 = 128_000;
-
-/// Bytes that may go out at once beyond that rate.
-const BURST_BYTES: usize = 32_768;
-
-/// The maximum bytes of a world.
-pub const MAX_WORLD_BYTES: usize = 4 << 20;
 
 /// How many players get the world: the next hosts, by their numbers.
 const SUCCESSORS: usize = 3;
@@ -49,9 +37,6 @@ const ANSWER_TIMEOUT: Duration = Duration::from_millis(400);
 /// How long a world that was asked for may take at most: a player may claim one and not send it.
 const MAX_FETCH: Duration = Duration::from_secs(4);
 
-/// The worlds that a host's notes name.
-const MAX_ANNOUNCED: usize = 4;
-
 /// What the mesh has agreed on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Agreed {
@@ -62,14 +47,6 @@ pub struct Agreed {
     pub master: Option<u8>,
     /// The other players that are connected.
     pub others: Players,
-}
-
-/// A world to send to a player; [`Hosting::note_sent`] is told once it is there, or lost.
-#[derive(Clone, Debug)]
-pub struct Transfer {
-    pub player: u8,
-    pub id: WorldId,
-    pub world: WorldBytes,
 }
 
 /// What the application has to do, or to know.
@@ -92,25 +69,6 @@ enum Phase {
     Beginning { base: Option<(WorldId, Instant)> },
     /// It hosts the game.
     Running { base: Option<(WorldId, Instant)> },
-}
-
-/// The worlds that a host has saved.
-#[derive(Debug, Default)]
-struct Saves {
-    sequence: u32,
-    next_at: Instant,
-    newest: Option<(WorldId, WorldBytes)>,
-    announced: BTreeMap<WorldId, WorldInfo>,
-    /// The world that is under way to each player, and the newest that each has.
-    sending: [Option<ContentHash>; MAX_PLAYERS],
-    has: [Option<ContentHash>; MAX_PLAYERS],
-    /// It owes after a large world.
-    bucket: Bucket,
-}
-
-/// How long this many bytes take at the rate of worlds.
-fn cost_of(bytes: usize) -> Duration {
-    Duration::from_nanos(bytes as u64 * 1_000_000_000 / BYTES_PER_SECOND)
 }
 
 /// A player's part in hosting: see the module.
@@ -256,7 +214,7 @@ impl Hosting {
         for note in &mut self.told {
             *note = note.take().filter(|note| matches!(note, Note::Member(_)));
         }
-        self.saves = Saves { next_at: self.saves.next_at, ..Saves::default() };
+        self.saves = self.saves.begin_epoch();
     }
 
     // --- the other players --------------------------------------------------------------------------------
@@ -336,7 +294,8 @@ impl Hosting {
             Phase::Running { base } => {
                 self.note_host(me, base.map(|(_, saved)| now - saved));
                 if is_host {
-                    self.send_worlds(now);
+                    let transfers = self.saves.send(now, self.successors());
+                    self.transfers.extend(transfers);
                 }
             }
         }
@@ -348,13 +307,18 @@ impl Hosting {
         (0..MAX_PLAYERS as u8).filter(move |player| others & bit(*player) != 0)
     }
 
+    /// The players that get the world: the next hosts.
+    fn successors(&self) -> impl Iterator<Item = u8> + use<> {
+        self.others().take(SUCCESSORS)
+    }
+
     fn say(&mut self) {
         let (wanted, is_running, base) = match self.phase {
             Some(Phase::Running { base }) => (None, true, base),
             Some(Phase::Fetching { id, .. }) => (Some(id), false, None),
             _ => (None, false, None),
         };
-        let saved = self.saves.announced.clone();
+        let saved = self.saves.announced().clone();
         let note = Note::Host(HostNote { is_running, base, wanted, saved }).write();
         for player in self.others() {
             self.notes.say(player, &note);
@@ -404,64 +368,29 @@ impl Hosting {
             }
             _ => {
                 self.phase = Some(Phase::Running { base });
-                self.saves = Saves { next_at: now, ..Saves::default() };
+                self.saves = Saves::due_at(now);
             }
         }
     }
 
     /// Whether the host should save its world now.
     pub fn is_save_due(&self, now: Instant) -> bool {
-        let waits = |player: u8| self.saves.sending[usize::from(player)].is_none();
-        self.is_running()
-            && now >= self.saves.next_at
-            && self.saves.bucket.has(now, Duration::ZERO, cost_of(BURST_BYTES))
-            && self.others().take(SUCCESSORS).any(waits)
+        self.is_running() && self.saves.is_due(now, self.successors())
     }
 
     /// The host has saved its world; false if it is too large.
     pub fn keep(&mut self, now: Instant, world: WorldBytes) -> bool {
-        // Not twice after a hitch.
-        self.saves.next_at = (self.saves.next_at + SAVE_INTERVAL).max(now + SAVE_INTERVAL / 2);
-        if world.bytes.len() > MAX_WORLD_BYTES {
-            return false;
-        }
-        self.saves.sequence += 1;
-        let id = (self.agreed.epoch, self.saves.sequence);
-        let known = WorldInfo { size: world.bytes.len() as u32, saved: now, hash: world.hash };
-        self.saves.announced.insert(id, known);
-        if self.saves.announced.len() > MAX_ANNOUNCED {
-            self.saves.announced.pop_first();
-        }
-        self.saves.newest = Some((id, world));
-        true
-    }
-
-    /// Sends the newest world to the next hosts that don't have it.
-    fn send_worlds(&mut self, now: Instant) {
-        let Some((id, world)) = self.saves.newest.clone() else { return };
-        for player in self.others().take(SUCCESSORS) {
-            let place = usize::from(player);
-            if self.saves.sending[place].is_none() && self.saves.has[place] != Some(world.hash) {
-                self.saves.sending[place] = Some(world.hash);
-                self.saves.bucket.spend(now, cost_of(world.bytes.len()));
-                self.transfers.push_back(Transfer { player, id, world: world.clone() });
-            }
-        }
+        self.saves.keep(now, self.agreed.epoch, world)
     }
 
     /// Whether the next hosts have the newest world, and all players know of it.
     pub fn has_handed_over(&self) -> bool {
-        let Some((_, world)) = &self.saves.newest else { return true };
-        let has = |player: u8| self.saves.has[usize::from(player)] == Some(world.hash);
-        self.others().take(SUCCESSORS).all(has) && self.notes.are_acked(self.agreed.others)
+        self.saves.has_arrived(self.successors()) && self.notes.are_acked(self.agreed.others)
     }
 
     /// A world that was to be sent is at a player, or isn't going to be.
     pub fn note_sent(&mut self, player: u8, is_there: bool) {
-        let place = usize::from(player);
-        if let Some(hash) = self.saves.sending.get_mut(place).and_then(Option::take) {
-            self.saves.has[place] = Some(hash).filter(|_| is_there);
-        }
+        self.saves.note_sent(player, is_there);
     }
 
     /// A world came from a player.
@@ -510,7 +439,7 @@ impl Carried for Hosting {
             self.told[place] = None;
             self.failed &= !bit(player);
             self.handed = self.handed.filter(|(to, _)| *to != player);
-            (self.saves.sending[place], self.saves.has[place]) = (None, None);
+            self.saves.note_left(player);
         }
         if self.host == Some(player) {
             self.host = None;

@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use super::worlds::{MAX_NAMED, WorldId, WorldInfo};
 use crate::time::Instant;
-
-const HOST: u8 = 1;
-const MEMBER: u8 = 2;
+use crate::transport::chunks::ContentHash;
+use crate::wire::packet::{Counted, from_bytes, packet, to_bytes};
 
 /// A note of one player to another.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,122 +28,72 @@ pub(super) struct HostNote {
     pub(super) saved: BTreeMap<WorldId, WorldInfo>,
 }
 
-/// Milliseconds of a clock, which wrap.
+type Id = (u32, u32);
+/// A world's size, when it was saved by the sender's clock, and its hash.
+type Info = (u32, u32, ContentHash);
+
+packet! {
+    /// A note as it is sent: its times are milliseconds of the sender's clock, which wrap.
+    enum Sent as u8 {
+        1 => Host {
+            is_running: bool,
+            base: Option<(Id, u32)>,
+            wanted: Option<Id>,
+            saved: Counted<(Id, Info), 4, MAX_NAMED>,
+        },
+        2 => Member { worlds: Counted<(Id, Info, bool), 4, MAX_NAMED> },
+    }
+}
+
 fn milliseconds(at: Instant) -> u32 {
     (at.as_nanos() / 1_000_000) as u32
 }
 
-struct Reader<'a> {
-    bytes: &'a [u8],
-    /// The sender's clock when it was sent, and ours when it came.
-    sent_ms: u32,
-    came_at: Instant,
-}
-
-impl Reader<'_> {
-    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
-        let (taken, rest) = self.bytes.split_first_chunk()?;
-        self.bytes = rest;
-        Some(*taken)
-    }
-
-    fn u32(&mut self) -> Option<u32> {
-        self.array().map(u32::from_le_bytes)
-    }
-
-    fn flag(&mut self) -> Option<bool> {
-        self.array().and_then(|[byte]| (byte < 2).then_some(byte == 1))
-    }
-
-    fn id(&mut self) -> Option<WorldId> {
-        Some((self.u32()?, self.u32()?))
-    }
-
-    /// A time by our clock.
-    fn time(&mut self) -> Option<Instant> {
-        let age = self.sent_ms.wrapping_sub(self.u32()?);
-        let nanos = self.came_at.as_nanos().saturating_sub(u64::from(age) * 1_000_000);
-        Some(Instant::from_nanos(nanos))
-    }
-
-    fn known(&mut self) -> Option<WorldInfo> {
-        Some(WorldInfo { size: self.u32()?, saved: self.time()?, hash: self.array()? })
-    }
-}
-
-fn write_id(out: &mut Vec<u8>, id: WorldId) {
-    out.extend(id.0.to_le_bytes());
-    out.extend(id.1.to_le_bytes());
-}
-
-fn write_known(out: &mut Vec<u8>, known: &WorldInfo) {
-    out.extend(known.size.to_le_bytes());
-    out.extend(milliseconds(known.saved).to_le_bytes());
-    out.extend(known.hash);
+fn info_of(known: &WorldInfo) -> (u32, u32, ContentHash) {
+    (known.size, milliseconds(known.saved), known.hash)
 }
 
 impl Note {
     pub(super) fn write(&self) -> Vec<u8> {
-        let mut out = Vec::new();
-        match self {
-            Note::Host(HostNote { is_running, base, wanted, saved }) => {
-                out.extend([
-                    HOST,
-                    u8::from(*is_running),
-                    u8::from(base.is_some()),
-                    u8::from(wanted.is_some()),
-                ]);
-                if let Some((id, at)) = base {
-                    write_id(&mut out, *id);
-                    out.extend(milliseconds(*at).to_le_bytes());
-                }
-                wanted.iter().for_each(|id| write_id(&mut out, *id));
-                for (id, known) in saved {
-                    write_id(&mut out, *id);
-                    write_known(&mut out, known);
-                }
-            }
+        to_bytes::<Sent>(&match self {
+            Note::Host(HostNote { is_running, base, wanted, saved }) => Sent::Host {
+                is_running: *is_running,
+                base: base.map(|(id, at)| (id, milliseconds(at))),
+                wanted: *wanted,
+                saved: saved.iter().map(|(id, known)| (*id, info_of(known))).collect(),
+            },
             Note::Member(worlds) => {
-                out.push(MEMBER);
-                for (id, (known, is_held)) in worlds {
-                    write_id(&mut out, *id);
-                    write_known(&mut out, known);
-                    out.push(u8::from(*is_held));
-                }
+                let worlds = worlds.iter().map(|(id, (known, is_held))| (*id, info_of(known), *is_held));
+                Sent::Member { worlds: worlds.collect() }
             }
-        }
-        out
+        })
     }
 
     /// A note that was sent at `sent_ms` of its sender's clock, and came at `came_at` of ours. None if the bytes are none.
     pub(super) fn read(bytes: &[u8], sent_ms: u32, came_at: Instant) -> Option<Self> {
-        let mut from = Reader { bytes, sent_ms, came_at };
-        match from.array()? {
-            [HOST] => {
-                let (is_running, has_base, is_asking) = (from.flag()?, from.flag()?, from.flag()?);
-                let base = if has_base { Some((from.id()?, from.time()?)) } else { None };
-                let wanted = if is_asking { Some(from.id()?) } else { None };
-                let mut saved = BTreeMap::new();
-                while !from.bytes.is_empty() {
-                    saved.insert(from.id()?, from.known()?);
-                }
-                let is_fine = saved.len() <= MAX_NAMED;
-                is_fine.then_some(Note::Host(HostNote { is_running, base, wanted, saved }))
+        let time = |at: u32| {
+            let age = u64::from(sent_ms.wrapping_sub(at)) * 1_000_000;
+            Instant::from_nanos(came_at.as_nanos().saturating_sub(age))
+        };
+        let known = |(size, saved, hash): Info| WorldInfo { size, saved: time(saved), hash };
+        Some(match from_bytes::<Sent>(bytes).ok()? {
+            Sent::Host { is_running, base, wanted, saved } => Note::Host(HostNote {
+                is_running,
+                base: base.map(|(id, at)| (id, time(at))),
+                wanted,
+                saved: saved.into_iter().map(|(id, info)| (id, known(info))).collect(),
+            }),
+            Sent::Member { worlds } => {
+                let worlds = worlds.into_iter().map(|(id, info, is_held)| (id, (known(info), is_held)));
+                Note::Member(worlds.collect())
             }
-            [MEMBER] => {
-                let mut worlds = BTreeMap::new();
-                while !from.bytes.is_empty() {
-                    worlds.insert(from.id()?, (from.known()?, from.flag()?));
-                }
-                (worlds.len() <= MAX_NAMED).then_some(Note::Member(worlds))
-            }
-            _ => None,
-        }
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::MAX_NOTE_BYTES;
     use super::*;
     use crate::rng::{Entropy, Rng};
 
@@ -154,47 +103,34 @@ mod tests {
         Note::read(bytes, SENT_MS, Instant::from_millis(9_000))
     }
 
-    /// The bytes of some worlds, each with a flag behind it if one is given.
-    fn worlds(count: u32, flag: Option<u8>) -> Vec<u8> {
-        let mut out = Vec::new();
-        for number in 0..count {
-            write_id(&mut out, (1, number));
-            write_known(&mut out, &WorldInfo { size: 7, saved: Instant::from_millis(4_000), hash: [9; 32] });
-            out.extend(flag);
-        }
-        out
+    fn worlds(count: u32) -> BTreeMap<WorldId, WorldInfo> {
+        let info = WorldInfo { size: 7, saved: Instant::from_millis(4_000), hash: [9; 32] };
+        (0..count).map(|number| ((1, number), info)).collect()
+    }
+
+    fn notes() -> [Note; 4] {
+        let most = worlds(MAX_NAMED as u32);
+        let base = Some(((1, 2), Instant::from_millis(3_000)));
+        [
+            Note::Host(HostNote { is_running: false, base: None, wanted: None, saved: BTreeMap::new() }),
+            Note::Host(HostNote { is_running: true, base, wanted: Some((1, 2)), saved: most.clone() }),
+            Note::Member(BTreeMap::new()),
+            Note::Member(most.into_iter().map(|(id, known)| (id, (known, true))).collect()),
+        ]
     }
 
     #[test]
     fn a_note_is_read_whole_or_not_at_all() {
-        let id = [1, 0, 0, 0, 2, 0, 0, 0];
-        let most = MAX_NAMED as u32;
-        let malformed: [(&str, Vec<u8>); 13] = [
-            ("nothing", vec![]),
-            ("another kind", vec![3, 0, 0, 0]),
-            ("a kind of zero", vec![0]),
-            ("flags that are missing", vec![HOST, 0, 0]),
-            ("a flag of 2", vec![HOST, 2, 0, 0]),
-            ("half a base", [&[HOST, 1, 1, 0][..], &id].concat()),
-            ("half a wanted id", [&[HOST, 0, 0, 1][..], &id[..7]].concat()),
-            ("half a world", [&[HOST, 1, 0, 0][..], &worlds(1, None)[..47]].concat()),
-            ("a byte too many", [&[HOST, 1, 0, 0][..], &worlds(1, None), &[0]].concat()),
-            ("too many saves", [&[HOST, 1, 0, 0][..], &worlds(most + 1, None)].concat()),
-            ("a world without its flag", [&[MEMBER][..], &worlds(1, None)].concat()),
-            ("a world with a flag of 9", [&[MEMBER][..], &worlds(1, Some(9))].concat()),
-            ("too many worlds", [&[MEMBER][..], &worlds(most + 1, Some(1))].concat()),
-        ];
-        for (what, bytes) in malformed {
-            assert_eq!(read(&bytes), None, "{what}");
+        for note in notes() {
+            let bytes = note.write();
+            assert!(bytes.len() <= MAX_NOTE_BYTES, "{}", bytes.len());
+            assert_eq!(Note::read(&bytes, 9_000, Instant::from_millis(9_000)), Some(note));
+            assert!((0..bytes.len()).all(|end| read(&bytes[..end]).is_none()), "{bytes:?}");
+            assert_eq!(read(&[&bytes[..], &[0]].concat()), None, "a byte too many");
         }
-        let fine = [
-            vec![HOST, 0, 0, 0],
-            [&[HOST, 1, 1, 1][..], &id, &[0; 4], &id, &worlds(most, None)].concat(),
-            vec![MEMBER],
-            [&[MEMBER][..], &worlds(most, Some(1))].concat(),
-        ];
-        for bytes in fine {
-            assert!(read(&bytes).is_some(), "{bytes:?}");
+        let too_many = [2, MAX_NAMED as u8 + 1].into_iter().chain([0; 512]).collect::<Vec<u8>>();
+        for bytes in [&[][..], &[3, 0, 0, 0], &[0], &too_many] {
+            assert_eq!(read(bytes), None, "{bytes:?}");
         }
     }
 
@@ -202,7 +138,7 @@ mod tests {
     fn what_was_read_is_written_alike() {
         let mut rng = Rng::seeded(3);
         let mut notes = 0;
-        for _ in 0..20_000 {
+        for _ in 0..100_000 {
             let mut bytes = vec![0; rng.below(200) as usize];
             rng.fill(&mut bytes);
             bytes.iter_mut().take(4).for_each(|byte| *byte &= 3);

@@ -15,6 +15,9 @@ use crate::transport::chunks::ContentHash;
 /// The epoch of a world's host, and which of its saves it is: later ones are greater.
 pub type WorldId = (u32, u32);
 
+/// The maximum bytes of a world.
+pub const MAX_WORLD_BYTES: usize = 4 << 20;
+
 /// The worlds that a note names, at most.
 pub(super) const MAX_NAMED: usize = 8;
 
@@ -41,6 +44,14 @@ impl WorldBytes {
     pub fn new(bytes: Vec<u8>) -> Self {
         WorldBytes { hash: Sha256::digest(&bytes).into(), bytes: Arc::new(bytes) }
     }
+}
+
+/// A world to send to a player; `Hosting::note_sent` is told once it is there, or lost.
+#[derive(Clone, Debug)]
+pub struct Transfer {
+    pub player: u8,
+    pub id: WorldId,
+    pub world: WorldBytes,
 }
 
 #[derive(Debug, Default)]

@@ -81,7 +81,7 @@ impl Scene {
                     self.mesh.start(now, Start { seed: 3, countdown: 100_000, players: 0, late });
                 }
                 1 => drop(self.mesh.kick(now, op >> 5)),
-                2 if op >> 5 == 7 => self.mesh.end(now, LeaveReason::Left),
+                2 if op >> 5 == 7 => self.mesh.end(LeaveReason::Left),
                 _ => self.mesh.set_address("10.0.0.7:7".parse().unwrap()),
             },
             (_, Some(link)) => {
@@ -116,7 +116,7 @@ impl Scene {
                     assert!(!addresses.is_empty());
                     self.dial(None);
                 }
-                Action::Dial { player, joined, .. } => self.dial(Some((player, joined))),
+                Action::Dial { who, .. } => self.dial(Some(who)),
                 Action::End { link, .. } => drop(self.links.remove(&link)),
                 Action::Refuse { link, .. } => {
                     self.links.remove(&link);
@@ -137,7 +137,7 @@ impl Scene {
 
     fn dial(&mut self, player: Option<(u8, u32)>) {
         if self.links.len() == LINKS {
-            return self.mesh.note_undialled(self.now, player.map(|(player, _)| player));
+            return self.mesh.note_undialled(player.map(|(player, _)| player));
         }
         self.links.insert(self.next);
         self.mesh.note_dialling(self.now, self.next, player);

@@ -267,7 +267,7 @@ fn a_ticket_that_is_not_the_newcomers_makes_nobody_a_player() {
     }
     let admitted: Vec<_> =
         drain(mesh).into_iter().filter(|action| matches!(action, Action::Admit { .. })).collect();
-    assert_eq!(admitted, [Action::Admit { link: newcomer, player, joined }]);
+    assert_eq!(admitted, [Action::Admit { link: newcomer, who: (player, joined) }]);
 }
 
 #[test]
@@ -301,8 +301,7 @@ fn nothing_is_due_once_a_peer_is_out_or_where_there_is_no_start() {
     let mut world = World::of(2);
     assert!(world.start(0));
     world.settle();
-    let now = world.now;
-    world.mesh(0).end(now, LeaveReason::Closed);
+    world.mesh(0).end(LeaveReason::Closed);
     assert_eq!(world.mesh(0).next_deadline(), Instant::NEVER, "its driver would never sleep again");
     // The master says when the game begins, and not that it does.
     let mut world = World::of(2);

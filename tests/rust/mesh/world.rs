@@ -157,18 +157,18 @@ impl World {
                     let SocketAddr::V4(to) = addresses[0] else { panic!() };
                     self.dial(peer, usize::from(to.ip().octets()[3]), None, None);
                 }
-                Action::Dial { player, joined, pass } => {
+                Action::Dial { who, pass } => {
                     let ticket = pass[1..17].try_into().unwrap();
-                    self.dial(peer, usize::from(pass[0]), Some(ticket), Some((player, joined)));
+                    self.dial(peer, usize::from(pass[0]), Some(ticket), Some(who));
                 }
-                Action::Introduce { newcomer, player, joined, member, of, of_joined, addresses, .. } => {
+                Action::Introduce { newcomer, who: (player, joined), member, of, addresses, .. } => {
                     self.tickets += 1;
                     let ticket = [self.tickets; 16];
                     self.send(member, Item::Message(Box::new(Message::Expect { player, joined, ticket })));
                     let SocketAddr::V4(to) = addresses[0] else { panic!() };
                     let mut pass = vec![to.ip().octets()[3]];
                     pass.extend(ticket);
-                    let intro = Message::Intro { player: of, joined: of_joined, pass };
+                    let intro = Message::Intro { player: of.0, joined: of.1, pass };
                     self.send(newcomer, Item::Message(Box::new(intro)));
                 }
                 Action::Admit { .. } => {}
@@ -400,8 +400,7 @@ impl World {
 
     /// A peer says goodbye.
     pub(crate) fn leave(&mut self, peer: usize) {
-        let now = self.now;
-        self.mesh(peer).end(now, LeaveReason::Closed);
+        self.mesh(peer).end(LeaveReason::Closed);
         self.act(peer);
         self.peers[peer] = None;
         self.left += 1;
