@@ -1,4 +1,4 @@
-"""Dead reckoning when states are sent later than they were made: where a client draws a ship, against where it was."""
+"""Dead reckoning of states that are sent late: where a client draws a ship, and where it was."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Sea:
         return np.full(len(self.world.arrays(self.class_)), on)
 
     def sail(self, seconds: float) -> float:
-        """Sails for some time. Returns the longest distance between a drawn ship and its place, once it has been drawn."""
+        """Sails for some time; returns the longest distance between a drawn ship and its place."""
         worst = 0.0
         for _ in range(round(seconds / STEP)):
             for ship in self.ships:

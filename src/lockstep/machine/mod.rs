@@ -3,8 +3,8 @@
 mod newcomer;
 mod newcomers;
 mod questions;
-mod saying;
 mod turns;
+mod writing;
 
 use std::collections::VecDeque;
 

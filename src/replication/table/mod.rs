@@ -376,10 +376,11 @@ impl Table {
     }
 
     /// Whether the last change gave the row other words, and each of its states has other words than the one before,
-    /// for all.
+    /// for all, in whichever tick they are sent.
     #[inline]
     pub fn has_stepped(&self, row: u32) -> bool {
-        self.class.is_plain() && self.newest_since[0][row as usize] == self.turns[0][row as usize].last
+        let is_of_all = self.class.is_plain() && self.reckoned.is_none();
+        is_of_all && self.newest_since[0][row as usize] == self.turns[0][row as usize].last
     }
 
     /// This many states before the newest, of a row that [`Table::has_stepped`]; None if it is forgotten.

@@ -293,4 +293,45 @@ mod tests {
             assert!(tick == 600 || table.changed().is_empty());
         }
     }
+
+    #[test]
+    fn a_state_of_a_tick_has_what_clients_reckon_by_then() {
+        let kinds = [
+            ("x", Kind::Ranged { lo: -1000, hi: 1000 }),
+            ("speed", Kind::Ranged { lo: -90, hi: 90 }),
+            ("ammo", Kind::Bits { bits: 8 }),
+        ];
+        let properties = Properties::new(Schema::new(kinds).unwrap()).unwrap();
+        let velocity = Velocity { property: 1, rate: 10.0 };
+        let conditions = [Condition::Always, Condition::Always, Condition::OwnerOnly];
+        let class = GhostClass::new("Ship", properties, conditions, 1).unwrap();
+        let class = class.with_rules([(0, Rule::Reckoned { velocity, threshold: 5.0 })]).unwrap();
+        let mut table = Table::new(Arc::new(class), 4);
+        table.spawn().unwrap();
+        let mut update = |tick: u32, x: i16, speed: i8, ammo: u8| {
+            let (x, speed, ammo) = (x.to_le_bytes(), speed.to_le_bytes(), [ammo]);
+            let column = |cells| Column { cells, scan: true };
+            table.update(tick, &[column(&x), column(&speed), column(&ammo)]).unwrap();
+            let words = |group, tick| {
+                let mut words = [0; 4];
+                table.words_for(group, 0, tick, &mut words).then(|| words[0] as i64 - 1000)
+            };
+            let present = table.present_words(0, &mut Vec::new())[0] as i64 - 1000;
+            let turns = [0, 1].map(|group| table.turn(group, 0).last);
+            assert_eq!(table.place(0, 0)[0] as i64 - 1000, present);
+            (present, [words(0, 100), words(0, tick - 1), words(1, tick - 1)], turns)
+        };
+        // What was committed moves on by 3 a tick, whatever the owner alone is sent.
+        assert_eq!(update(100, 10, 30, 0), (10, [Some(10), None, None], [100; 2]));
+        assert_eq!(update(101, 14, 30, 0), (13, [Some(10); 3], [100; 2]));
+        assert_eq!(update(104, 26, 30, 7), (22, [Some(10), Some(19), Some(19)], [100, 104]));
+        assert_eq!(update(105, 25, 30, 8), (25, [Some(10), Some(22), Some(22)], [100, 105]));
+        // It is too far off, and then stops.
+        assert_eq!(update(107, 20, 30, 8), (20, [Some(10), Some(28), Some(28)], [107; 2]));
+        assert_eq!(update(109, 26, 0, 8), (26, [Some(10), Some(23), Some(23)], [109; 2]));
+        assert_eq!(update(120, 26, 0, 8), (26, [Some(10), Some(26), Some(26)], [109; 2]));
+        // Clients would reckon that it leaves the range.
+        assert_eq!(update(121, 999, 90, 8), (999, [Some(10), Some(26), Some(26)], [121; 2]));
+        assert_eq!(update(122, 1000, 90, 8), (1000, [Some(10), Some(999), Some(999)], [122; 2]));
+    }
 }

@@ -370,9 +370,9 @@ impl Scope {
                 // The state before the last change is its newest, whatever else of it is in flight.
                 // Where it is reckoned, each record sent of that state has other words.
                 let of_one_tick = !table.is_reckoned() || record.sent == turn.before;
-                let is_before = record.acked >= turn.before && record.acked < turn.last;
-                if is_before && record.sent < turn.last && of_one_tick {
-                    let step = since == 0 && table.has_stepped(row) && !table.is_reckoned();
+                let is_before = of_one_tick && record.acked >= turn.before && record.acked < turn.last;
+                if is_before && record.sent < turn.last {
+                    let step = since == 0 && table.has_stepped(row);
                     let depth = if step { record.hold.run().min(1) } else { 0 };
                     let op = if step { CarriedOp::Step } else { CarriedOp::Update };
                     return Due::Update { row, group, base: Base::Newest { depth }, op };
