@@ -279,14 +279,10 @@ impl GhostClass {
         self.is_chosen
     }
 
-    /// Whether clients reckon where a property is.
-    pub fn is_reckoned(&self) -> bool {
-        self.rules.iter().any(|rule| matches!(rule, Rule::Reckoned { .. }))
-    }
-
-    /// How many words the server keeps of a ghost's state: where some are reckoned, one more for since when.
+    /// How many words the server keeps of a ghost's state: for each property that is reckoned, one more for since when.
     pub fn state_words(&self) -> usize {
-        self.properties.word_count() + usize::from(self.is_reckoned())
+        let reckoned = self.rules.iter().filter(|rule| matches!(rule, Rule::Reckoned { .. }));
+        self.properties.word_count() + reckoned.count()
     }
 
     /// Whether a word has more than 32 bits.

@@ -7,7 +7,7 @@
 //!
 //! A record may be sent long after its row's values were committed: to a newcomer, after a loss, within a small budget. Clients
 //! reckon from the record's tick. So the words of a state of a tick are those that clients reckon for that tick, and the
-//! last word of a row is the tick in which its reckoned values were committed.
+//! last words of a row are the ticks in which its reckoned values were committed, one for each.
 
 use super::super::cells::{numbers_in, write_numbers};
 use super::super::class::GhostClass;
@@ -15,7 +15,7 @@ use super::super::rules::{Rule, numbers_of};
 use super::super::scan::BLOCK;
 use super::Column;
 use crate::store::ones;
-use crate::wire::{Node, Property};
+use crate::wire::Node;
 
 /// The most numbers that a value has.
 const NUMBERS: usize = 16;
@@ -31,6 +31,16 @@ struct Pair {
     rate: f64,
     threshold: f64,
     count: usize,
+    /// The word with the tick of its commit.
+    since: usize,
+    /// A bit for each row of the block checked last: it is committed.
+    committed: u64,
+}
+
+impl Pair {
+    fn mask(&self) -> u64 {
+        1 << self.property | 1 << self.velocity
+    }
 }
 
 #[derive(Debug)]
@@ -59,14 +69,16 @@ pub(super) struct Block<'a, 'c> {
 impl Reckoned {
     /// From the class's rules; None if no property has a threshold.
     pub(super) fn new(class: &GhostClass) -> Option<Box<Self>> {
-        let pairs = class.rules.iter().enumerate().filter_map(|(property, rule)| {
+        let is_reckoned = |(_, rule): &(usize, &Rule)| matches!(rule, Rule::Reckoned { .. });
+        let each = class.rules.iter().enumerate().filter(is_reckoned);
+        let pairs = each.zip(class.properties.word_count()..).filter_map(|((property, rule), since)| {
             let Rule::Reckoned { velocity, threshold } = *rule else { return None };
-            let count = numbers_of(class.properties.each()[property].field().node())?;
+            let count = numbers_of(class.properties.each()[property].field().node())?.min(NUMBERS);
             let (velocity, rate) = (velocity.property, velocity.rate);
-            Some(Pair { property, velocity, rate, threshold, count: count.min(NUMBERS) })
+            Some(Pair { property, velocity, rate, threshold, count, since, committed: 0 })
         });
         let pairs: Box<[Pair]> = pairs.collect();
-        let mask = pairs.iter().fold(0, |mask, pair| mask | 1 << pair.property | 1 << pair.velocity);
+        let mask = pairs.iter().fold(0, |mask, pair| mask | pair.mask());
         let shared = (0..class.groups()).fold(!mask, |shared, group| shared & class.updated(group));
         let made = Reckoned { pairs, mask, shared, pending: Vec::new() };
         (mask != 0).then(|| Box::new(made))
@@ -86,44 +98,60 @@ impl Reckoned {
         self.pending.iter().any(|block| *block != 0)
     }
 
-    /// Decides of which of these rows the reckoned values are committed: sets or clears their bits in the masks. Returns
-    /// these rows.
+    /// Decides which reckoned values of these rows are committed: sets or clears their bits in the masks.
     pub(super) fn hold(
         &mut self,
         class: &GhostClass,
         block: &Block<'_, '_>,
         rows: u64,
         masks: &mut [u64; BLOCK],
-    ) -> u64 {
-        let mut committed = 0;
+    ) {
+        self.pairs.iter_mut().for_each(|pair| pair.committed = 0);
         for row in ones(rows) {
             let (bit, mask) = (1 << row, &mut masks[row]);
             let words = &block.newest[row * block.width..][..block.width];
             let is_new = block.has_state & bit == 0;
-            let differs = *mask & self.mask != 0;
-            let goes = if is_new || self.pairs.iter().any(|pair| is_off(pair, class, block, (row, words))) {
-                *mask |= self.mask;
-                true
-            } else {
-                // What only some clients are sent must not show to others.
-                differs && *mask & self.shared != 0
-            };
-            let is_moving = self.pairs.iter().any(|pair| {
-                let speed = match goes {
-                    true => block.numbers(class, pair.velocity, row),
-                    false => numbers_of_words(
-                        &class.properties.each()[pair.velocity],
-                        words_of(class, pair.velocity, words),
-                    ),
+            // What only some clients are sent must not show to others.
+            let (differs, is_said) = (*mask & self.mask, *mask & self.shared != 0);
+            let mut goes = 0;
+            for pair in &self.pairs {
+                if is_new || is_off(pair, class, block, (row, words)) {
+                    *mask |= pair.mask();
+                    goes |= pair.mask();
+                } else if is_said && differs & pair.mask() != 0 {
+                    goes |= pair.mask();
+                }
+            }
+            let mut is_moving = false;
+            for pair in &mut self.pairs {
+                // Those of one velocity go together.
+                let speed = if goes >> pair.velocity & 1 == 1 {
+                    goes |= pair.mask();
+                    pair.committed |= bit;
+                    block.numbers(class, pair.velocity, row)
+                } else {
+                    numbers_of_words(class, pair.velocity, words)
                 };
-                speed != [0.0; NUMBERS]
-            });
-            committed |= if goes { bit } else { 0 };
-            *mask &= if goes { u64::MAX } else { !self.mask };
+                is_moving |= speed != [0.0; NUMBERS];
+            }
+            *mask &= goes | !self.mask;
             let pending = &mut self.pending[block.first / BLOCK];
-            *pending = *pending & !bit | if is_moving || differs && !goes { bit } else { 0 };
+            *pending = *pending & !bit | if is_moving || differs & !goes != 0 { bit } else { 0 };
         }
-        committed
+    }
+
+    /// The rows of the block checked last whose value of a property may be committed.
+    pub(super) fn committed(&self, property: usize) -> u64 {
+        let of = |pair: &&Pair| pair.mask() >> property & 1 == 1;
+        let each = self.pairs.iter().filter(of).map(|pair| pair.committed);
+        each.reduce(|all, rows| all | rows).unwrap_or(u64::MAX)
+    }
+
+    /// Notes in the words of a block's rows since when their committed values are reckoned.
+    pub(super) fn note_tick(&self, newest: &mut [u64], width: usize, rows: u64, tick: u32) {
+        for pair in &self.pairs {
+            ones(pair.committed & rows).for_each(|row| newest[row * width + pair.since] = tick.into());
+        }
     }
 
     /// Moves the reckoned words of a state on to a tick.
@@ -185,10 +213,10 @@ fn is_off(pair: &Pair, class: &GhostClass, block: &Block<'_, '_>, (row, words): 
 
 /// The committed value and velocity of a state, and for how many seconds it has moved by a tick.
 fn line(pair: &Pair, class: &GhostClass, words: &[u64], tick: u32) -> (Value, Value, f64) {
-    let of =
-        |property| numbers_of_words(&class.properties.each()[property], words_of(class, property, words));
-    let since = words.last().map_or(0, |since| *since as u32);
-    (of(pair.property), of(pair.velocity), f64::from(tick.saturating_sub(since)) / pair.rate)
+    let of = |property| numbers_of_words(class, property, words);
+    // Ticks have 32 bits.
+    let ticks = tick.saturating_sub(words[pair.since] as u32);
+    (of(pair.property), of(pair.velocity), f64::from(ticks) / pair.rate)
 }
 
 /// The words of a state's value that has moved on to a tick; None if it hasn't moved, or can't have the value.
@@ -211,7 +239,8 @@ fn words_of<'a>(class: &GhostClass, property: usize, words: &'a [u64]) -> &'a [u
     &words[class.properties.word_range(property)]
 }
 
-fn numbers_of_words(property: &Property, words: &[u64]) -> Value {
+fn numbers_of_words(class: &GhostClass, property: usize, words: &[u64]) -> Value {
+    let (words, property) = (words_of(class, property, words), &class.properties.each()[property]);
     let (node, mut cell, mut out) = (property.field().node(), [0; 8 * NUMBERS], [0.0; NUMBERS]);
     if let Some(cell) = cell.get_mut(..node.size()) {
         property.restore_column(words, cell, node.size());

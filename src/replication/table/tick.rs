@@ -114,25 +114,24 @@ impl Table {
                 marked |= u64::from(masks[row] != 0) << row;
             }
         }
-        let mut reckoned_rows = 0;
         if let Some(reckoned) = &mut self.reckoned {
             let (newest, has_state) = (&self.newest[first * self.width..], self.has_state[block]);
             let looked_at = Block { tick, first, width: self.width, newest, has_state, columns };
             let of = (marked | pending) & !refused;
-            reckoned_rows = reckoned.hold(&self.class, &looked_at, of, &mut masks);
+            reckoned.hold(&self.class, &looked_at, of, &mut masks);
             marked = ones(of).fold(0, |marked, row| marked | u64::from(masks[row] != 0) << row);
         }
         self.fresh[block] = refused;
-        self.commit(tick, block, (marked & !refused, reckoned_rows), &masks, sent);
+        self.commit(tick, block, marked & !refused, &masks, sent);
     }
 
-    /// Makes the new words the state of the rows whose masks show changes: what is reckoned, only of some.
+    /// Makes the new words the state of the rows whose masks show changes.
     #[inline]
     fn commit(
         &mut self,
         tick: u32,
         block: usize,
-        (rows, reckoned_rows): (u64, u64),
+        rows: u64,
         masks: &[u64; BLOCK],
         sent: &impl Fn(usize, usize) -> u32,
     ) {
@@ -182,13 +181,12 @@ impl Table {
             ones(other_words).for_each(|row| since[first + row] = tick);
         }
         let other_words = other_words[all_words];
-        let reckoned = self.reckoned.as_ref().map_or(0, |it| it.mask);
         for (property, scan) in &self.scans {
-            let rows = if reckoned >> *property & 1 == 1 { reckoned_rows } else { u64::MAX };
+            let rows = self.reckoned.as_ref().map_or(u64::MAX, |it| it.committed(*property));
             scan.copy(newest, width, other_words & rows);
         }
-        for row in ones(other_words & reckoned_rows) {
-            newest[(row + 1) * width - 1] = tick.into();
+        if let Some(reckoned) = &self.reckoned {
+            reckoned.note_tick(newest, width, other_words, tick);
         }
     }
 }
