@@ -338,3 +338,46 @@ def test_hidden_changes_alter_no_byte(class_: Any, hidden: str) -> None:
 
     for seed in range(6):
         assert packets(seed, True) == packets(seed, False), f"seed {seed}"
+
+
+@tw.ghost(capacity=64)
+class Diver:
+    """Two depths of which only the owner is sent one."""
+
+    name: Annotated[str, tw.text(9)] = ""
+    depth: Annotated[tw.i16, tw.world.threshold(0.6, velocity="sinks")] = 0
+    sinks: tw.i16 = 0
+    goal: Annotated[
+        tw.Vec2, tw.vec2(-999, 999, 1 / 256), tw.world.owner_only, tw.world.threshold(0.25, velocity="speed")
+    ] = (0, 0)
+    speed: Annotated[tw.Vec2, tw.vec2(-99, 99, 1 / 16), tw.world.owner_only] = (0, 0)
+
+
+@tw.ghost(capacity=64, coded=True)
+class CodedDiver(Diver):
+    pass
+
+
+@pytest.mark.parametrize("class_", [Diver, CodedDiver])
+def test_each_property_is_reckoned_from_its_own_update(class_: Any) -> None:
+    rng = random.Random(2)
+    protocol: tw.Protocol[Any] = tw.Protocol(1, [], ghosts=[class_], tick_rate=60)
+    sim: Any = testing.Simulation(protocol, seed=2, conditions=tw.Conditions(latency=0.03, loss=0.1))
+    server, client = sim.server(), sim.client()
+    sim.run(1)
+    divers = [server.world.spawn(class_(sinks=9)) for _ in range(8)]
+    for step in range(400):
+        for diver in divers:
+            if rng.random() < 0.1:
+                diver.name = str(step)
+            if rng.random() < 0.1:
+                diver.sinks = rng.randrange(-9, 10)
+            diver.goal = (diver.goal[0] + 0.1, rng.uniform(-9, 9))
+        sim.run(STEP)
+    for diver in divers:
+        diver.sinks = 0
+    sim.network.set_conditions(tw.Conditions())
+    sim.run(1)
+    seen = client.world.objects(class_)
+    assert [(diver.depth, diver.sinks) for diver in seen] == [(0, 0)] * 8
+    assert [diver.name for diver in seen] == [diver.name for diver in divers]
