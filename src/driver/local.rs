@@ -169,16 +169,14 @@ impl LocalClients {
     /// Hands over the datagrams of a batch that go to local clients, and drops those for clients that are gone: none may
     /// reach the network. The others stay, in order.
     pub(super) fn send(&mut self, batch: &mut Datagrams) {
-        if self.connected == 0 || !batch.entries().iter().any(|(to, _)| is_local(*to)) {
+        if self.connected == 0 {
             return;
         }
-        for (to, datagram) in core::mem::take(batch).iter() {
-            if !is_local(to) {
-                batch.push(to, datagram);
-            } else if let Some(client) = self.clients.iter().find(|client| client.address == to) {
+        batch.divert(is_local, |to, datagram, _| {
+            if let Some(client) = self.clients.iter().find(|client| client.address == to) {
                 self.counters.overflowed += u64::from(!client.to_client.push(client.server, datagram));
             }
-        }
+        });
     }
 }
 

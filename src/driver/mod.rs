@@ -19,6 +19,7 @@ pub mod meeting;
 #[cfg(target_os = "linux")]
 mod moderation;
 mod polled;
+mod port;
 pub mod proxy;
 pub mod reports;
 mod simulated;

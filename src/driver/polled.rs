@@ -7,13 +7,14 @@
 //! direction.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
 use super::capture::{Capture, Captured, Way};
-use super::clock::{Clock, WallClock};
+use super::clock::WallClock;
 use super::hosted::{HostedCounters, HostedPorts};
-use super::local::{LocalClients, LocalCounters, LocalPort, is_local};
-use super::simulated::{HostId, VirtualNetwork};
+use super::local::{LocalClients, LocalCounters, is_local};
+use super::port::{Port, canonical};
+use super::simulated::VirtualNetwork;
 use super::udp::{DEFAULT_RECEIVE_BOUND, UdpConfig, UdpCounters, UdpSocket};
 #[cfg(target_os = "linux")]
 use super::wakes::Wakes;
@@ -23,14 +24,6 @@ use crate::rendezvous::carrying::CarryCounters;
 use crate::rendezvous::{CARRIED_HEAD, CarriedHere, Handled, MemberRelay, RendezvousClient};
 use crate::store::Datagrams;
 use crate::time::{Instant, UnixSeconds};
-
-/// A real socket, a place on a virtual network, or a port in memory.
-#[derive(Debug)]
-enum Port {
-    Udp { socket: Box<UdpSocket>, both_families: bool, started: std::time::Instant },
-    Simulated { network: VirtualNetwork, host: HostId, address: SocketAddr },
-    Local(LocalPort),
-}
 
 /// Carries the datagrams of one endpoint.
 pub struct Driver {
@@ -90,10 +83,7 @@ impl Driver {
     ///
     /// The system's, with errno.
     pub fn udp(address: SocketAddr, config: UdpConfig) -> io::Result<Self> {
-        let both_families = address.is_ipv6() && address.ip().is_unspecified();
-        let config = UdpConfig { both_families, ..config };
-        let socket = Box::new(UdpSocket::bind(address, config)?);
-        Ok(Self::over(Port::Udp { socket, both_families, started: std::time::Instant::now() }))
+        Port::udp(address, config).map(Self::over)
     }
 
     /// A driver at `address` of a virtual network; port 0 picks a free one.
@@ -101,8 +91,7 @@ impl Driver {
     /// # Errors
     /// When the address is in use.
     pub fn simulated(network: VirtualNetwork, address: SocketAddr) -> io::Result<Self> {
-        let (host, address) = network.join(address)?;
-        Ok(Self::over(Port::Simulated { network, host, address }))
+        Port::simulated(network, address).map(Self::over)
     }
 
     fn over(port: Port) -> Self {
@@ -194,11 +183,7 @@ impl Driver {
 
     /// The address bound to.
     pub fn local_address(&self) -> SocketAddr {
-        match &self.port {
-            Port::Udp { socket, .. } => socket.local_address(),
-            Port::Simulated { address, .. } => *address,
-            Port::Local(port) => port.address,
-        }
+        self.port.address()
     }
 
     /// The time, since the driver's start or the virtual network's.
@@ -212,10 +197,7 @@ impl Driver {
     }
 
     pub fn counters(&self) -> DriverCounters {
-        let udp = match &self.port {
-            Port::Udp { socket, .. } => socket.counters(),
-            Port::Simulated { .. } | Port::Local(_) => UdpCounters::default(),
-        };
+        let udp = self.port.socket().map(UdpSocket::counters).unwrap_or_default();
         let link = self.link.as_ref().map(Link::counters).unwrap_or_default();
         let carry = self.members.as_ref().map(|members| members.counters());
         let hosted = self.hosted.as_ref().map(|hosted| hosted.counters());
@@ -311,25 +293,19 @@ impl Driver {
 
     // See `UdpSocket::watch_refusals`.
     pub fn watch_refusals(&mut self, watch: bool) {
-        if let Port::Udp { socket, .. } = &mut self.port {
+        if let Some(socket) = self.port.socket_mut() {
             socket.watch_refusals(watch);
         }
     }
 
     // See `UdpSocket::refused`.
     pub fn refused(&mut self) -> Option<SocketAddr> {
-        match &mut self.port {
-            Port::Udp { socket, .. } => socket.refused().map(canonical),
-            Port::Simulated { .. } | Port::Local(_) => None,
-        }
+        self.port.socket_mut()?.refused().map(canonical)
     }
 
     /// The socket, for waiting on it; None on a virtual network.
     pub fn socket(&self) -> Option<&UdpSocket> {
-        match &self.port {
-            Port::Udp { socket, .. } => Some(socket),
-            Port::Simulated { .. } | Port::Local(_) => None,
-        }
+        self.port.socket()
     }
 
     /// What an event loop waits on for a server: a descriptor that moderates wakes (see [`super::wakes`]) where the system
@@ -340,7 +316,7 @@ impl Driver {
     /// When the system has no descriptor to spare.
     #[cfg(target_os = "linux")]
     pub fn wake_number(&mut self) -> io::Result<Option<i64>> {
-        let Port::Udp { socket, .. } = &self.port else { return Ok(None) };
+        let Some(socket) = self.port.socket() else { return Ok(None) };
         let wakes = match self.wakes.take() {
             Some(wakes) => wakes,
             None => Box::new(Wakes::new(socket.descriptor())?),
@@ -356,8 +332,8 @@ impl Driver {
     /// Datagrams were read; whether more wait.
     #[cfg(target_os = "linux")]
     fn note_read(&mut self, datagrams: usize, more_waits: bool) {
-        let Driver { port: Port::Udp { started, .. }, wakes: Some(wakes), .. } = self else { return };
-        wakes.note_read(Instant::ZERO + started.elapsed(), datagrams, more_waits);
+        let Some(wakes) = &mut self.wakes else { return };
+        wakes.note_read(self.port.now(), datagrams, more_waits);
     }
 
     #[cfg(not(target_os = "linux"))]
@@ -424,10 +400,7 @@ impl Driver {
         if let Some(log) = &self.log {
             self.out.iter().for_each(|(to, datagram)| log.sent(now, to, datagram));
         }
-        if matches!(self.port, Port::Udp { both_families: true, .. }) {
-            self.out.redirect(mapped);
-        }
-        self.port.send(&self.out);
+        self.port.send(&mut self.out);
         self.out.clear();
     }
 
@@ -450,88 +423,6 @@ impl Log {
     fn record(&self, now: Instant, way: Way, from: SocketAddr, to: SocketAddr, datagram: &[u8]) {
         let nanos = self.origin.saturating_add(now.as_nanos());
         self.capture.record(&Captured { nanos, way, from, to, datagram, opened: false });
-    }
-}
-
-impl Port {
-    fn now(&self) -> Instant {
-        match self {
-            Port::Udp { started, .. } => Instant::ZERO + started.elapsed(),
-            Port::Simulated { network, .. } => network.now(),
-            Port::Local(port) => port.clock.now(),
-        }
-    }
-
-    fn clock(&self) -> Clock {
-        match self {
-            Port::Udp { started, .. } => Clock::System(*started),
-            Port::Simulated { network, .. } => Clock::Virtual(network.clone()),
-            Port::Local(port) => port.clock.clone(),
-        }
-    }
-
-    /// With `one_time`, all datagrams have the time of the first.
-    fn receive(
-        &mut self,
-        bound: usize,
-        one_time: bool,
-        mut handle: impl FnMut(Instant, SocketAddr, &mut [u8]),
-    ) -> io::Result<bool> {
-        match self {
-            Port::Udp { socket, started, .. } => {
-                let mut first = None;
-                let clock = || {
-                    let now = Instant::ZERO + started.elapsed();
-                    if one_time { *first.get_or_insert(now) } else { now }
-                };
-                // Unchanged for a socket of one family only.
-                socket
-                    .receive_each(bound, clock, |now, from, datagram| handle(now, canonical(from), datagram))
-            }
-            Port::Simulated { network, host, .. } => {
-                let now = network.now();
-                let waiting = std::iter::from_fn(|| network.receive(*host)).take(bound);
-                let read = waiting.map(|(from, mut datagram)| handle(now, from, &mut datagram)).count();
-                Ok(read == bound)
-            }
-            Port::Local(port) => Ok(port.receive(bound, handle)),
-        }
-    }
-
-    /// Whatever becomes of a datagram is counted, and no worse than a loss on the way.
-    fn send(&mut self, batch: &Datagrams) {
-        match self {
-            Port::Udp { socket, .. } => socket.send_batch(batch),
-            Port::Simulated { network, host, .. } => {
-                batch.iter().for_each(|(to, datagram)| network.send(*host, to, datagram));
-            }
-            Port::Local(port) => port.send(batch),
-        }
-    }
-}
-
-impl Drop for Port {
-    fn drop(&mut self) {
-        if let Port::Simulated { network, host, .. } = self {
-            network.leave(*host);
-        }
-    }
-}
-
-/// An address in its usual form: a dual-stack socket reports IPv4 addresses as IPv6 ones.
-fn canonical(from: SocketAddr) -> SocketAddr {
-    match from.ip().to_canonical() {
-        IpAddr::V4(ip) => SocketAddr::new(ip.into(), from.port()),
-        // Unchanged, with its scope.
-        IpAddr::V6(_) => from,
-    }
-}
-
-/// An address in the form that a dual-stack socket takes.
-fn mapped(to: SocketAddr) -> SocketAddr {
-    match to {
-        SocketAddr::V4(to) => SocketAddr::new(to.ip().to_ipv6_mapped().into(), to.port()),
-        SocketAddr::V6(_) => to,
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use super::config::{MAX_PLAYERS, TurnNumber, members};
+use super::config::{MAX_PLAYERS, TurnNumber, mask_of, members};
 use super::entry::TurnCheck;
 use super::packet::{LogQuery, LogReply, MAX_FIELDS};
 use crate::time::{Duration, Instant};
@@ -239,8 +239,8 @@ impl Checks {
                 continue;
             }
             self.is_open = true;
-            let group = |of: u32| given.iter().filter(|it| it.1 == of).fold(0u16, |all, it| all | 1 << it.0);
-            let all = given.iter().fold(0u16, |all, it| all | 1 << it.0);
+            let group = |of: u32| mask_of(given.iter().filter(|it| it.1 == of).map(|it| it.0));
+            let all = mask_of(given.iter().map(|it| it.0));
             let half = given.len() as u32;
             let right =
                 given.iter().map(|it| group(it.1)).find(|group| group.count_ones() * 2 > half).unwrap_or(0);

@@ -145,3 +145,8 @@ impl core::error::Error for LockstepConfigError {}
 pub fn members(mask: u16) -> impl Iterator<Item = u8> + Clone {
     (0..MAX_PLAYERS as u8).filter(move |player| mask >> player & 1 == 1)
 }
+
+/// The mask of these players.
+pub fn mask_of(players: impl IntoIterator<Item = u8>) -> u16 {
+    players.into_iter().fold(0, |mask, player| mask | 1 << player)
+}

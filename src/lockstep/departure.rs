@@ -6,7 +6,7 @@
 //! commands that another ran with them. (A newcomer that loads isn't asked: it has no turn that its helper didn't run.) Players copy to each other the data that some lack. A new proposer can decide
 //! again safely: data that nobody has was run by nobody.
 
-use super::config::{MAX_PLAYERS, TurnNumber, members};
+use super::config::{MAX_PLAYERS, TurnNumber, mask_of, members};
 use super::packet::{DepartureWord, near};
 use super::remote::RemotePlayer;
 
@@ -76,9 +76,10 @@ impl Departures {
 
     /// The players of a turn.
     pub fn needed(&self, turn: TurnNumber) -> u16 {
-        members(self.players)
-            .filter(|it| self.out(*it).is_none_or(|out| out > turn) && self.joined[usize::from(*it)] <= turn)
-            .fold(0, |all, it| all | 1 << it)
+        let takes_part = |player: &u8| {
+            self.out(*player).is_none_or(|out| out > turn) && self.joined[usize::from(*player)] <= turn
+        };
+        mask_of(members(self.players).filter(takes_part))
     }
 
     /// The turn from which on a player counts.
@@ -113,9 +114,9 @@ impl Departures {
         joined: [TurnNumber; MAX_PLAYERS],
     ) {
         let left = members(players).filter(|it| out[usize::from(*it)].is_some());
-        self.frozen = left.fold(0, |all, it| all | 1 << it);
+        self.frozen = mask_of(left);
         let new = members(players & !(1 << self.me)).filter(|it| joined[usize::from(*it)] > turn);
-        self.loading = new.fold(0, |all, it| all | 1 << it);
+        self.loading = mask_of(new);
         (self.players, self.out, self.joined) = (players, out, joined);
         self.gone = self.absent & players;
         self.votes = 0;
@@ -143,7 +144,7 @@ impl Departures {
             let word = remotes[usize::from(*it)].departures[usize::from(player)];
             word.is_some_and(|word| near(word.have, turn) >= turn)
         };
-        let found = members(others).filter(claims).fold(0, |all, it| all | 1 << it);
+        let found = mask_of(members(others).filter(claims));
         if found != 0 { found } else { 1 << self.proposer(remotes) & others }
     }
 
@@ -235,8 +236,7 @@ impl Departures {
         // which may have copied data to others meanwhile.
         let said = |it: u8, of: u8| remotes[usize::from(it)].departures[usize::from(of)];
         let others = self.playing() & !(1 << self.me);
-        let open =
-            members(self.frozen).filter(|it| !self.is_settled(*it, turn)).fold(0, |all, it| all | 1 << it);
+        let open = mask_of(members(self.frozen).filter(|it| !self.is_settled(*it, turn)));
         if !members(others).all(|it| members(open).all(|of| said(it, of).is_some())) {
             return 0;
         }

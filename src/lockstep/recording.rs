@@ -16,6 +16,8 @@ use core::fmt;
 use super::config::{MAX_COMMAND_BYTES, MAX_COMMANDS, MAX_PLAYERS, TurnNumber};
 use super::entry::TurnCheck;
 use super::machine::StartedTurn;
+use crate::wire::packet::{Below, Bytes, Counted, Part, packet, to_bytes};
+use crate::wire::{BitReader, BitSink, BitWriter};
 
 /// The bytes that every recording begins with; the last is the version.
 pub const MAGIC: [u8; 6] = *b"TWREC\x01";
@@ -28,19 +30,39 @@ const SETTINGS: u8 = 1;
 const TURN: u8 = 2;
 const SNAPSHOT: u8 = 3;
 
-/// The settings of a match.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct MatchSettings {
-    pub seed: u64,
-    /// The hash of the commands' classes.
-    pub hash: u64,
-    /// The real time of a sub-turn in microseconds.
-    pub step_us: u32,
-    pub players: u16,
-    /// The players' names, and bytes of the game's own (a map, options).
-    pub names: Vec<u8>,
-    pub about: Vec<u8>,
+packet! {
+    /// The settings of a match.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    pub struct MatchSettings {
+        pub seed: u64,
+        /// The hash of the commands' classes.
+        pub hash: u64,
+        /// The real time of a sub-turn in microseconds.
+        pub step_us: u32,
+        pub players: u16,
+        /// The players' names, and bytes of the game's own (a map, options).
+        pub names: Bytes<32, MAX_RECORD>,
+        pub about: Bytes<32, MAX_RECORD>,
+    }
 }
+
+packet! {
+    /// What every turn has in front of what only some have.
+    struct TurnHead {
+        turn: i32,
+        steps: u8,
+        delay: u8,
+        speed: u8,
+        flags: u8,
+        players: u16,
+        left: u16,
+    }
+}
+
+const MAX_TURN_COMMANDS: usize = MAX_COMMANDS * MAX_PLAYERS;
+
+/// The commands of a turn, each with its player.
+type TurnCommands = Counted<(Below<MAX_PLAYERS>, Bytes<16, MAX_COMMAND_BYTES>), 16, MAX_TURN_COMMANDS>;
 
 /// One record of a recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -119,37 +141,8 @@ pub fn write(record: &MatchRecord, out: &mut Vec<u8>) -> Result<(), RecordTooLar
     });
     out.extend_from_slice(&[0; 4]);
     match record {
-        MatchRecord::Settings(settings) => {
-            out.extend_from_slice(&settings.seed.to_le_bytes());
-            out.extend_from_slice(&settings.hash.to_le_bytes());
-            out.extend_from_slice(&settings.step_us.to_le_bytes());
-            out.extend_from_slice(&settings.players.to_le_bytes());
-            for bytes in [&settings.names, &settings.about] {
-                out.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
-                out.extend_from_slice(bytes);
-            }
-        }
-        MatchRecord::Turn(turn, check) => {
-            out.extend_from_slice(&turn.turn.to_le_bytes());
-            let flags =
-                u8::from(turn.paused) | u8::from(check.is_some()) << 1 | u8::from(turn.joined != 0) << 2;
-            out.extend_from_slice(&[turn.steps, turn.delay, turn.speed, flags]);
-            out.extend_from_slice(&turn.players.to_le_bytes());
-            out.extend_from_slice(&turn.left.to_le_bytes());
-            if turn.joined != 0 {
-                out.extend_from_slice(&turn.joined.to_le_bytes());
-            }
-            if let Some(check) = check {
-                out.extend_from_slice(&check.crc.to_le_bytes());
-                out.extend_from_slice(&check.draw.to_le_bytes());
-            }
-            out.extend_from_slice(&(turn.commands.len() as u16).to_le_bytes());
-            for (player, command) in &turn.commands {
-                out.push(*player);
-                out.extend_from_slice(&(command.len() as u16).to_le_bytes());
-                out.extend_from_slice(command);
-            }
-        }
+        MatchRecord::Settings(settings) => out.extend(to_bytes::<MatchSettings>(settings)),
+        MatchRecord::Turn(turn, check) => out.extend(turn_bytes(turn, *check)),
         MatchRecord::Snapshot { turn, random, state } => {
             out.extend_from_slice(&turn.to_le_bytes());
             out.extend_from_slice(random);
@@ -163,6 +156,25 @@ pub fn write(record: &MatchRecord, out: &mut Vec<u8>) -> Result<(), RecordTooLar
     Ok(())
 }
 
+fn turn_bytes(started: &StartedTurn, check: Option<TurnCheck>) -> Vec<u8> {
+    let StartedTurn { turn, steps, delay, speed, paused, players, left, joined, ref commands } = *started;
+    let flags = u8::from(paused) | u8::from(check.is_some()) << 1 | u8::from(joined != 0) << 2;
+    let mut writer = BitWriter::new();
+    TurnHead::write(&TurnHead { turn, steps, delay, speed, flags, players, left }, &mut writer);
+    if joined != 0 {
+        u16::write(&joined, &mut writer);
+    }
+    if let Some(TurnCheck { crc, draw }) = check {
+        <(u32, u16)>::write(&(crc, draw), &mut writer);
+    }
+    writer.bits(commands.len() as u64, 16);
+    for (player, command) in commands {
+        <(u8, u16)>::write(&(*player, command.len() as u16), &mut writer);
+        writer.packed(command);
+    }
+    writer.into_bytes()
+}
+
 /// Reads a recording record by record.
 #[derive(Clone, Debug)]
 pub struct RecordingReader<'a> {
@@ -170,34 +182,6 @@ pub struct RecordingReader<'a> {
     at: usize,
     newest: Option<TurnNumber>,
     has_settings: bool,
-}
-
-struct BodyFields<'a> {
-    bytes: &'a [u8],
-}
-
-impl<'a> BodyFields<'a> {
-    fn take(&mut self, count: usize) -> Option<&'a [u8]> {
-        let (taken, rest) = self.bytes.split_at_checked(count)?;
-        self.bytes = rest;
-        Some(taken)
-    }
-
-    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
-        self.take(N)?.try_into().ok()
-    }
-
-    fn byte(&mut self) -> Option<u8> {
-        self.array::<1>().map(|it| it[0])
-    }
-
-    fn u16(&mut self) -> Option<u16> {
-        self.array().map(u16::from_le_bytes)
-    }
-
-    fn u32(&mut self) -> Option<u32> {
-        self.array().map(u32::from_le_bytes)
-    }
 }
 
 impl<'a> RecordingReader<'a> {
@@ -239,16 +223,16 @@ impl<'a> RecordingReader<'a> {
         if crc32fast::hash(body).to_le_bytes() != crc {
             return Err(RecordingError::Damaged { at });
         }
-        let mut fields = BodyFields { bytes: &body[PREFIX..] };
+        let mut reader = BitReader::new(&body[PREFIX..]);
         let forged = |what| RecordingError::Forged { at, what };
         let record = match body[0] {
-            SETTINGS => read_settings(&mut fields),
-            TURN => read_turn(&mut fields),
-            SNAPSHOT => read_snapshot(&mut fields),
+            SETTINGS => read_settings(&mut reader),
+            TURN => read_turn(&mut reader),
+            SNAPSHOT => read_snapshot(&mut reader),
             _ => return Err(forged("no known kind")),
         };
         let record = record.ok_or(forged("values out of their bounds"))?;
-        if !fields.bytes.is_empty() {
+        if reader.remaining_bits() > 0 {
             return Err(forged("bytes after its end"));
         }
         match &record {
@@ -283,56 +267,34 @@ impl Iterator for RecordingReader<'_> {
     }
 }
 
-fn read_settings(fields: &mut BodyFields<'_>) -> Option<MatchRecord> {
-    let seed = fields.array().map(u64::from_le_bytes)?;
-    let hash = fields.array().map(u64::from_le_bytes)?;
-    let (step_us, players) = (fields.u32()?, fields.u16()?);
-    let count = fields.u32()? as usize;
-    let names = fields.take(count)?.to_vec();
-    let count = fields.u32()? as usize;
-    let about = fields.take(count)?.to_vec();
-    if players == 0 || step_us == 0 {
-        return None;
-    }
-    Some(MatchRecord::Settings(MatchSettings { seed, hash, step_us, players, names, about }))
+fn read_settings(reader: &mut BitReader<'_>) -> Option<MatchRecord> {
+    let settings = MatchSettings::read(reader).ok()?;
+    (settings.players != 0 && settings.step_us != 0).then_some(MatchRecord::Settings(settings))
 }
 
-fn read_turn(fields: &mut BodyFields<'_>) -> Option<MatchRecord> {
-    let turn = fields.array().map(TurnNumber::from_le_bytes)?;
-    let [steps, delay, speed, flags] = fields.array()?;
-    let (players, left) = (fields.u16()?, fields.u16()?);
-    let joined = if flags & 4 == 4 { fields.u16()? } else { 0 };
-    let check =
-        if flags & 2 == 2 { Some(TurnCheck { crc: fields.u32()?, draw: fields.u16()? }) } else { None };
-    let count = usize::from(fields.u16()?);
-    if flags > 7
-        || joined & !players != 0
-        || count > MAX_COMMANDS * MAX_PLAYERS
-        || speed == 0
-        || turn == TurnNumber::MAX
-    {
-        return None;
-    }
-    let mut commands = Vec::new();
-    for _ in 0..count {
-        let (player, length) = (fields.byte()?, usize::from(fields.u16()?));
-        if length > MAX_COMMAND_BYTES || usize::from(player) >= MAX_PLAYERS || players >> player & 1 == 0 {
-            return None;
-        }
-        commands.push((player, fields.take(length)?.into()));
-    }
+fn read_turn(reader: &mut BitReader<'_>) -> Option<MatchRecord> {
+    let TurnHead { turn, steps, delay, speed, flags, players, left } = TurnHead::read(reader).ok()?;
+    let joined = if flags & 4 == 4 { u16::read(reader).ok()? } else { 0 };
+    let check = if flags & 2 == 2 { Some(<(u32, u16)>::read(reader).ok()?) } else { None };
+    let commands = TurnCommands::read(reader).ok()?;
+    let is_fine = flags <= 7
+        && joined & !players == 0
+        && speed != 0
+        && turn != TurnNumber::MAX
+        && commands.iter().all(|(player, _)| players >> player & 1 == 1);
+    let commands = commands.into_iter().map(|(player, command)| (player, command.into())).collect();
     let paused = flags & 1 == 1;
-    Some(MatchRecord::Turn(
-        StartedTurn { turn, steps, delay, speed, paused, players, left, joined, commands },
-        check,
-    ))
+    let started = StartedTurn { turn, steps, delay, speed, paused, players, left, joined, commands };
+    let check = check.map(|(crc, draw)| TurnCheck { crc, draw });
+    is_fine.then_some(MatchRecord::Turn(started, check))
 }
 
-fn read_snapshot(fields: &mut BodyFields<'_>) -> Option<MatchRecord> {
-    let turn = fields.array().map(TurnNumber::from_le_bytes)?;
+fn read_snapshot(reader: &mut BitReader<'_>) -> Option<MatchRecord> {
+    let turn = TurnNumber::read(reader).ok()?;
     // A generator's state is never all zeros, which it would never leave.
-    let random = fields.array().filter(|state| *state != [0; 32])?;
-    Some(MatchRecord::Snapshot { turn, random, state: core::mem::take(&mut fields.bytes).to_vec() })
+    let random = <[u8; 32]>::read(reader).ok().filter(|state| *state != [0; 32])?;
+    let (_, state) = reader.cut(reader.remaining_bits()).ok()?;
+    Some(MatchRecord::Snapshot { turn, random, state: state.to_vec() })
 }
 
 #[cfg(test)]

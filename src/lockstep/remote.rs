@@ -2,7 +2,7 @@
 
 use super::config::{MAX_PLAYERS, TurnNumber, WINDOW};
 use super::entry::TurnEntry;
-use super::packet::{DepartureWord, LogQuery, LogReply, MARGIN_MS, UNKNOWN};
+use super::packet::{DepartureWord, LogQuery, MARGIN_MS, UNKNOWN};
 use crate::store::Bucket;
 use crate::time::{Duration, Instant};
 
@@ -42,8 +42,6 @@ pub struct RemotePlayer {
     pub departures: [Option<DepartureWord>; MAX_PLAYERS],
     /// Its question, answered with the next payload.
     pub question: Option<(u16, LogQuery)>,
-    /// Its answer, until it is used.
-    pub answer: Option<(u16, LogReply)>,
     /// The payloads it may send now.
     payloads: Bucket,
 }
@@ -67,7 +65,6 @@ impl RemotePlayer {
             against: 0,
             departures: [None; MAX_PLAYERS],
             question: None,
-            answer: None,
             payloads: Bucket::default(),
         }
     }

@@ -109,3 +109,41 @@ pub(crate) fn chunks(name: &str) -> PyResult<Channel> {
     config.validate().map_err(value_error)?;
     Ok(config.into())
 }
+
+/// The given channels, or a reliable and an unreliable one.
+pub(super) fn channels_of(py: Python<'_>, given: Option<&Object<'_>>) -> PyResult<Vec<Py<Channel>>> {
+    let usual = || [ChannelConfig::reliable_ordered(), ChannelConfig::unreliable()];
+    match given {
+        Some(channels) => argument("channels", channels, "a list of channels"),
+        None => usual().into_iter().map(|config| Py::new(py, Channel::from(config))).collect(),
+    }
+}
+
+/// Refuses a name that two channels have.
+pub(super) fn check_names(channels: &[Py<Channel>]) -> PyResult<()> {
+    let mut seen = HashSet::new();
+    let mut given = channels.iter().map(|channel| channel.get().config.name.as_str());
+    match given.find(|name| !name.is_empty() && !seen.insert(*name)) {
+        Some(twice) => {
+            refuse!(PyValueError, "channels must have different names, and '{twice}' appears twice")
+        }
+        None => Ok(()),
+    }
+}
+
+/// The number of the channel with this name.
+pub(super) fn named(channels: &[Py<Channel>], name: &str) -> Option<usize> {
+    channels.iter().position(|channel| !name.is_empty() && channel.get().config.name == name)
+}
+
+/// The names of channels, for errors.
+pub(super) fn names(channels: &[Py<Channel>]) -> String {
+    let named = channels.iter().map(|channel| &channel.get().config.name).filter(|name| !name.is_empty());
+    let named: Vec<String> = named.map(|name| format!("'{name}'")).collect();
+    let numbers = format!("0 to {}", channels.len() - 1);
+    if named.is_empty() {
+        format!("{numbers} (none of them has a name)")
+    } else {
+        format!("{numbers}, or {}", named.join(", "))
+    }
+}

@@ -5,6 +5,7 @@ use crate::python::prelude::*;
 use pyo3::exceptions::PyResourceWarning;
 
 use super::capture::{Capture, Secrets};
+use super::dialling::{FirstDial, claim, open_port};
 use super::events::state_to_python;
 use super::ghosts::{ClientWorld, made_classes};
 use super::kind::CLIENT;
@@ -13,12 +14,11 @@ use super::randomness::skip_seed;
 use super::reconnect::{Reconnecting, SeatSlot, Tokens, tokens};
 use super::rendezvous::{self, Destination};
 use super::settings::Congestion;
-use super::setup::open_driver;
 use super::token::ConnectToken;
-use crate::driver::bind::{check_families, dialling_port};
-use crate::driver::{Carrier, ClaimedToken, claim_token, unix_now};
+use crate::driver::bind::check_families;
+use crate::driver::{Carrier, ClaimedToken, unix_now};
 use crate::endpoint::{ClientConfig, ConnectionEnd, DEVELOPMENT_KEY, Development, Dial, ReconnectConfig};
-use crate::netcode::{self, ClientState, TokenUse};
+use crate::netcode::{self, ClientState};
 use crate::transport::BudgetConfig;
 
 /// A client that wasn't ticked for this long was forgotten by mistake.
@@ -300,19 +300,7 @@ impl Client {
         rendezvous: Option<SocketAddr>,
         settings: Settings<'_>,
     ) -> PyResult<Self> {
-        let network = settings.network.clone();
-        // A code's own address says nothing about its host's.
-        let servers = || first.token.iter().flat_map(|token| token.addresses()).copied().collect();
-        let near: Vec<SocketAddr> = rendezvous.map_or_else(servers, |server| vec![server]);
-        let given = settings.tuning.get().bind.map(|address| address.0);
-        let (bind, other) = dialling_port(given, &near, network.is_some()).map_err(value_error)?;
-        let mut driver = match (open_driver(py, bind, &settings), other) {
-            (Err(_), Some(bind)) => open_driver(py, bind, &settings)?,
-            (opened, _) => opened?,
-        };
-        if let Some(server) = rendezvous {
-            rendezvous::look_up(&mut driver, &mut *entropy(network.clone()), server, protocol.get().id);
-        }
+        let driver = open_port(py, &first, rendezvous, &settings, protocol.get().id)?;
         Self::over(py, protocol, first, driver, settings)
     }
 
@@ -502,27 +490,4 @@ impl Client {
         }
         Ok(())
     }
-}
-
-/// A client's first dial, and how it dials again.
-struct FirstDial {
-    /// None: tokens come later.
-    token: Option<netcode::ConnectToken>,
-    reconnect: Option<(Tokens, ReconnectConfig)>,
-    is_development: bool,
-}
-
-/// Claims a token for this client, before it dials with it.
-fn claim(network: Option<&VirtualNetwork>, token: &ClaimedToken, using: TokenUse) -> PyResult<()> {
-    let is_ours = match network {
-        Some(network) => network.claim_token(token, using),
-        None => claim_token(token, using),
-    };
-    if is_ours {
-        return Ok(());
-    }
-    Err(PyValueError::new_err(
-        "token must be new, and another client of this process used it: \
-         a token makes one connection, so get a new token for each",
-    ))
 }

@@ -2,7 +2,7 @@
 
 use crate::python::prelude::*;
 
-use super::channel::Channel;
+use super::channel::{Channel, channels_of, check_names, named, names};
 use super::checks::not_bool;
 use super::codec::Class;
 use super::declared::{Calls, with_calls};
@@ -363,27 +363,6 @@ fn listed<'py>(name: &str, given: Option<&Object<'py>>, what: &str) -> PyResult<
     given.map_or(Ok(Vec::new()), |given| argument(name, given, what))
 }
 
-/// The given channels, or a reliable and an unreliable one.
-fn channels_of(py: Python<'_>, given: Option<&Object<'_>>) -> PyResult<Vec<Py<Channel>>> {
-    let usual = || [ChannelConfig::reliable_ordered(), ChannelConfig::unreliable()];
-    match given {
-        Some(channels) => argument("channels", channels, "a list of channels"),
-        None => usual().into_iter().map(|config| Py::new(py, Channel::from(config))).collect(),
-    }
-}
-
-/// Refuses a name that two channels have.
-fn check_names(channels: &[Py<Channel>]) -> PyResult<()> {
-    let mut seen = HashSet::new();
-    let mut given = channels.iter().map(|channel| channel.get().config.name.as_str());
-    match given.find(|name| !name.is_empty() && !seen.insert(*name)) {
-        Some(twice) => {
-            refuse!(PyValueError, "channels must have different names, and '{twice}' appears twice")
-        }
-        None => Ok(()),
-    }
-}
-
 /// The framing, and whether the id depends on the protocol's hash.
 fn framing_of(profile: Option<&Object<'_>>, classes: &[Class]) -> PyResult<(Framing, bool)> {
     let mut blocks = (0..=u16::MAX).zip(classes).filter(|(_, class)| class.has_block());
@@ -466,22 +445,6 @@ fn cores_of(
     }
     let cores = ghosts.iter().map(|(_, properties)| properties.get().class.clone());
     Classes::new(cores).map(|classes| Some(Arc::new(classes))).map_err(value_error)
-}
-
-fn named(channels: &[Py<Channel>], name: &str) -> Option<usize> {
-    channels.iter().position(|channel| !name.is_empty() && channel.get().config.name == name)
-}
-
-/// The names of channels, for errors.
-fn names(channels: &[Py<Channel>]) -> String {
-    let named = channels.iter().map(|channel| &channel.get().config.name).filter(|name| !name.is_empty());
-    let named: Vec<String> = named.map(|name| format!("'{name}'")).collect();
-    let numbers = format!("0 to {}", channels.len() - 1);
-    if named.is_empty() {
-        format!("{numbers} (none of them has a name)")
-    } else {
-        format!("{numbers}, or {}", named.join(", "))
-    }
 }
 
 /// The channel that a class names as its own, otherwise the first.

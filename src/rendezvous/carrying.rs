@@ -244,9 +244,9 @@ impl MemberRelay {
         carrier.address
     }
 
-    /// Sends a datagram to a member by somebody else. False, and nothing is sent, when the address stands for no member.
-    fn wrap(&mut self, now: Instant, to: SocketAddr, datagram: &[u8], out: &mut Datagrams) -> bool {
-        let Some(member) = member_of(to) else { return false };
+    /// Sends a datagram to a member by somebody else.
+    fn wrap(&mut self, now: Instant, to: SocketAddr, datagram: &[u8], out: &mut Datagrams) {
+        let Some(member) = member_of(to) else { return };
         match (self.me, self.carrier_to(now, member)) {
             (Some(me), Some(carrier)) => out.push_with(carrier, |out| {
                 out.extend_from_slice(&[CARRIED, me, member.0]);
@@ -254,19 +254,12 @@ impl MemberRelay {
             }),
             _ => self.counters.no_carrier += 1,
         }
-        true
     }
 
     /// Sends those of a batch by others that go to addresses of members; the rest stays as it is, in order.
     pub fn wrap_all(&mut self, now: Instant, batch: &mut Datagrams) {
-        if !batch.entries().iter().any(|(to, _)| member_of(*to).is_some()) {
-            return;
-        }
-        for (to, datagram) in core::mem::take(batch).iter() {
-            if !self.wrap(now, to, datagram, batch) {
-                batch.push(to, datagram);
-            }
-        }
+        let is_member = |to| member_of(to).is_some();
+        batch.divert(is_member, |to, datagram, out| self.wrap(now, to, datagram, out));
     }
 }
 

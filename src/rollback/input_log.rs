@@ -122,7 +122,7 @@ impl InputLog {
 
     /// Adds a repetition of the previous input.
     pub(super) fn push_repeat(&mut self) {
-        self.repeat_into(self.next);
+        self.repeat_newest(self.next);
         self.next += 1;
     }
 
@@ -137,22 +137,8 @@ impl InputLog {
     }
 
     fn repeat_newest(&mut self, frame: u32) {
-        let Some(newest) = self.next.checked_sub(1) else {
-            self.clear(frame);
-            return;
-        };
-        self.copy(newest, frame);
-    }
-
-    fn repeat_into(&mut self, frame: u32) {
-        match frame.checked_sub(1) {
-            Some(before) => self.copy(before, frame),
-            None => self.clear(frame),
-        }
-    }
-
-    fn copy(&mut self, from: u32, to: u32) {
-        let (from, to) = (Self::place(from), Self::place(to));
+        let Some(newest) = self.next.checked_sub(1) else { return self.clear(frame) };
+        let (from, to) = (Self::place(newest), Self::place(frame));
         self.bytes.copy_within(from * self.stride..(from + 1) * self.stride, to * self.stride);
         self.bits[to] = self.bits[from];
     }

@@ -36,13 +36,13 @@ impl Advantage {
     }
 
     /// The measurement for the peer, in 8 bits.
-    pub(super) fn told(&self) -> u8 {
+    pub(super) fn measured(&self) -> u8 {
         (self.own * SENT_SCALE / SCALE).clamp(-127, 127) as i8 as u8
     }
 
     /// Takes the peer's measurement.
-    pub(super) fn hear(&mut self, told: u8) {
-        self.theirs = Some(i32::from(told.cast_signed()) * SCALE / SENT_SCALE);
+    pub(super) fn note_theirs(&mut self, measured: u8) {
+        self.theirs = Some(i32::from(measured.cast_signed()) * SCALE / SENT_SCALE);
     }
 
     /// By how many frames this side is ahead of the peer.
@@ -68,8 +68,8 @@ mod tests {
             // A is 4 frames ahead, and packets take 6.
             a.measure(4 + 6);
             b.measure(-4 + 6);
-            a.hear(b.told());
-            b.hear(a.told());
+            a.note_theirs(b.measured());
+            b.note_theirs(a.measured());
         }
         assert!((a.ahead() - 4.0).abs() < 0.3, "{}", a.ahead());
         assert!((b.ahead() + 4.0).abs() < 0.3, "{}", b.ahead());

@@ -42,11 +42,7 @@ impl Rollback {
     /// # Errors
     /// The payload breaks the rules: its connection must end.
     pub fn read(&mut self, now: Instant, player: u8, payload: &[u8]) -> Result<(), Fault> {
-        self.read_bits(now, player, BitReader::new(payload))
-    }
-
-    /// [`Rollback::read`] for a payload that begins and ends at any bit.
-    pub fn read_bits(&mut self, now: Instant, player: u8, mut reader: BitReader<'_>) -> Result<(), Fault> {
+        let mut reader = BitReader::new(payload);
         let index = usize::from(player);
         if index >= MAX_PLAYERS || player == self.config.me {
             return Err(Fault::Unknown);
@@ -66,10 +62,7 @@ impl Rollback {
             self.counters.stale += 1;
             return Ok(());
         }
-        if reader.remaining_bits() >= 8 || !is_padding(reader) {
-            return Err(Fault::Trailing);
-        }
-        Ok(())
+        reader.finish().map_err(|_| Fault::Trailing)
     }
 
     /// Reads a player's payload. False if it is so old that the base of its inputs may be gone: the rest can't be read,
@@ -91,12 +84,12 @@ impl Rollback {
             return Ok(false);
         }
         if reader.bool()? {
-            let told = reader.bits(PACE_BITS)? as u8;
+            let measured = reader.bits(PACE_BITS)? as u8;
             let delay = reader.bits(DELAY_BITS)? as u32;
             if delay > MAX_DELAY {
                 return Err(Fault::FarAhead);
             }
-            self.peers[player].advantage.hear(told);
+            self.peers[player].advantage.note_theirs(measured);
             self.peers[player].delay = delay;
         }
         if reader.bool()? {
@@ -235,14 +228,14 @@ impl Rollback {
     /// [`Rollback::read_player`] for its reports on leavers.
     fn read_leavers(&mut self, player: usize, reader: &mut BitReader<'_>) -> Result<bool, Fault> {
         let gone = reader.bits(16)? as u16;
-        let told = reader.bits(16)? as u16;
-        if gone >> player & 1 == 1 || told & !gone != 0 || gone & !self.config.players != 0 {
+        let reported = reader.bits(16)? as u16;
+        if gone >> player & 1 == 1 || reported & !gone != 0 || gone & !self.config.players != 0 {
             return Err(Fault::NotItsPlayer);
         }
         // Not of a payload older than the newest one read: its reports are outdated.
         let is_newest = gone & self.leaving.reports[player].gone == self.leaving.reports[player].gone;
         self.leaving.reports[player].gone |= gone;
-        for leaver in indices(told) {
+        for leaver in indices(reported) {
             let next = self.logs[leaver].next();
             let have = nearest_of(reader.bits(FRAME_BITS)?, FRAME_BITS, next.into());
             let (settled, asks) = (reader.bool()?, reader.bool()?);
@@ -329,7 +322,7 @@ impl Rollback {
         let tells_pace = peer.payloads.is_multiple_of(PACE_EVERY) && fits(writer, PACE_ROOM + leavers_room);
         writer.bool(tells_pace);
         if tells_pace {
-            writer.bits(u64::from(peer.advantage.told()), PACE_BITS);
+            writer.bits(u64::from(peer.advantage.measured()), PACE_BITS);
             writer.bits(u64::from(self.delay), DELAY_BITS);
         }
         let check = self
@@ -392,12 +385,6 @@ impl Rollback {
             }
         }
     }
-}
-
-/// Whether only zero bits of the last byte are left.
-pub(super) fn is_padding(mut reader: BitReader<'_>) -> bool {
-    let left = reader.remaining_bits();
-    left == 0 || left < 8 && reader.bits(left as u32) == Ok(0)
 }
 
 const _: () = assert!(MAX_FIELDS == 64, "the count of fields has 6 bits");

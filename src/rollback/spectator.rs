@@ -216,12 +216,8 @@ impl Spectator {
     ///
     /// # Errors
     /// The answer breaks the rules: the player's connection must end.
-    pub fn read(&mut self, now: Instant, player: u8, payload: &[u8]) -> Result<(), Fault> {
-        self.read_bits(now, player, BitReader::new(payload))
-    }
-
-    /// [`Spectator::read`] for a payload that begins and ends at any bit.
-    pub fn read_bits(&mut self, _now: Instant, player: u8, mut reader: BitReader<'_>) -> Result<(), Fault> {
+    pub fn read(&mut self, _now: Instant, player: u8, payload: &[u8]) -> Result<(), Fault> {
+        let mut reader = BitReader::new(payload);
         if player >= MAX_PLAYERS as u8 || self.config.players >> player & 1 == 0 {
             return Err(Fault::Unknown);
         }

@@ -22,6 +22,13 @@ pub(super) struct Moment {
     pub tick: u32,
 }
 
+/// Whether a client turns to the server `peer`, because it dialled it and its connection to the one that it has
+/// followed so far, if any, is over.
+pub(super) fn succeeds(host: &Host, followed: Option<PeerHandle>, peer: PeerHandle) -> bool {
+    let is_here = |server| host.dialled(server).is_some_and(|dial| dial.end().is_none());
+    followed != Some(peer) && host.dialled(peer).is_some() && !followed.is_some_and(is_here)
+}
+
 /// A feature with channels of its own. Its part of the protocol is an [`Extension`](crate::transport::protocol::Extension).
 pub(super) trait Feature {
     /// The feature's name in the protocol, and in violations.

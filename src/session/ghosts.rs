@@ -4,10 +4,10 @@
 //! goes to a client before the application knows the client. A peer that writes what only the other side may write is
 //! disconnected.
 
-use super::feature::{Feature, Moment};
+use super::feature::{Feature, Moment, succeeds};
 use super::protocol::GHOSTS;
 use super::timing::packet_time;
-use crate::endpoint::{self, Dial, Event, Host, PeerHandle};
+use crate::endpoint::{self, Event, Host, PeerHandle};
 use crate::replication::{Mirror, Publisher, ServedWorld, Violation};
 use crate::time::Instant;
 use crate::transport::{Notification, OpaqueBody, Received};
@@ -67,9 +67,7 @@ impl GhostPart {
         if self.server == Some(peer) {
             return true;
         }
-        let is_here = |dial: &Dial| dial.end().is_none();
-        let has_server = self.server.and_then(|server| host.dialled(server)).is_some_and(is_here);
-        if host.dialled(peer).is_none() || has_server {
+        if !succeeds(host, self.server, peer) {
             return false;
         }
         if self.server.replace(peer).is_some() {

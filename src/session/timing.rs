@@ -5,13 +5,13 @@
 
 use std::sync::Arc;
 
-use super::feature::{Feature, Moment};
+use super::feature::{Feature, Moment, succeeds};
 use super::protocol::{ServerTime, TIME};
 use super::view::Line;
-use crate::endpoint::{Dial, Event, Host, PeerHandle};
+use crate::endpoint::{Event, Host, PeerHandle};
 use crate::replication::{Mirror, PacketTime, Publisher};
 use crate::store::sequence::ahead;
-use crate::time::{Duration, Instant};
+use crate::time::Instant;
 use crate::timeline::packet::{self, InputFault, Report, VIEW_STEPS};
 use crate::timeline::referee::TickTime;
 use crate::timeline::{InputState, LeadConfig, MissingPolicy, Player, PlayerConfig, Referee};
@@ -31,9 +31,6 @@ const DEFAULT_MAX_LEAD: f64 = 1.0;
 /// packet has fragments.
 const MAX_CHECKED: i64 = 320;
 
-/// The time without acks, beside a round trip, after which the server hasn't heard a client.
-const UNHEARD_AFTER: Duration = Duration::from_millis(50);
-
 /// When a packet with a tick arrived, and how many were lost since the packet with a tick before it.
 pub(super) fn packet_time(
     host: &Host,
@@ -49,10 +46,8 @@ pub(super) fn packet_time(
 /// The line to a client's server.
 pub(super) fn line_to(host: &Host, mirror: &mut Mirror, server: PeerHandle, now: Option<Instant>) -> Line {
     let Some(connection) = host.connection(server) else { return Line::default() };
-    let round_trip = connection.longest_rtt();
-    let is_unheard =
-        now.is_some_and(|now| now.since(connection.acked_sent_at()) > round_trip + UNHEARD_AFTER);
-    Line { heard: newest_in_rest(host, mirror, server, now), round_trip, is_unheard }
+    let heard = newest_in_rest(host, mirror, server, now);
+    Line { heard, round_trip: connection.longest_rtt(), acked_sent_at: connection.acked_sent_at() }
 }
 
 /// The newest packet of a peer, if all packets since the newest one with a tick arrived, and the server didn't wait for acks:
@@ -450,14 +445,7 @@ impl ServerTiming {
 impl ClientTiming {
     /// Follows the time of the server that was dialled, and of another one once the connection to the first is over.
     fn follow(&mut self, host: &Host, peer: PeerHandle) {
-        let is_here = |dial: &Dial| dial.end().is_none();
-        if self.server == Some(peer)
-            || host.dialled(peer).is_none()
-            || self.server.and_then(|server| host.dialled(server)).is_some_and(is_here)
-        {
-            return;
-        }
-        if self.server.replace(peer).is_some() {
+        if succeeds(host, self.server, peer) && self.server.replace(peer).is_some() {
             self.player.reset();
         }
     }

@@ -19,6 +19,15 @@ const MAX_AHEAD: f64 = 3600.0;
 /// Ticks by which an ack may be later than the round trip: on each side it waits for the next one.
 const ACK_TICKS: f64 = 2.0;
 
+/// The time without acks, beside a round trip, after which the server hasn't heard the client.
+const UNHEARD_AFTER: Duration = Duration::from_millis(50);
+
+/// A program that shows nothing for longer than this stands still.
+const PAUSE: Duration = Duration::from_millis(250);
+
+/// The time after a pause of this program until the longest of the last round trips no longer contains it.
+const ROUND_TRIPS_KEPT: Duration = Duration::from_secs(5);
+
 /// How a client's view chooses its time, in seconds.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Playing {
@@ -37,8 +46,8 @@ pub(super) struct Line {
     pub heard: Option<u64>,
     /// The longest of the last round trips.
     pub round_trip: Duration,
-    /// Whether the server can't have heard the client for longer than round trips take.
-    pub is_unheard: bool,
+    /// When the newest packet that the server acked was sent.
+    pub acked_sent_at: Instant,
 }
 
 /// A view of a client's world.
@@ -55,6 +64,10 @@ pub struct ClientView {
     heard: Option<u64>,
     /// Ticks were left out since the last arrival, because ghosts that move were missing.
     leaves_out: bool,
+    /// The longest of the last round trips, without pauses of this program.
+    round_trip: Duration,
+    /// Until this time, round trips contain a pause of this program.
+    paused_until: Instant,
 }
 
 /// A view of an earlier tick of a server's world. All lists are by class, then by row.
@@ -126,6 +139,8 @@ impl ClientView {
             epoch: 0,
             heard: None,
             leaves_out: false,
+            round_trip: Duration::ZERO,
+            paused_until: Instant::ZERO,
         };
         view.set_playing(view.playing);
         view
@@ -151,7 +166,7 @@ impl ClientView {
     pub(super) fn show<'a, C: AsMut<[&'a mut [u8]]>>(
         &mut self,
         (mirror, player): (&mut Mirror, Option<&mut Player>),
-        Line { heard, round_trip, is_unheard }: Line,
+        Line { heard, round_trip, acked_sent_at }: Line,
         now: Option<Instant>,
         tick: Option<f64>,
         columns: &mut [C],
@@ -159,6 +174,10 @@ impl ClientView {
         if core::mem::replace(&mut self.epoch, mirror.epoch()) != mirror.epoch() {
             self.playout.reset();
         }
+        let is_unheard = now.is_some_and(|now| {
+            self.note_round_trip(now, round_trip);
+            now.since(acked_sent_at) > self.round_trip + UNHEARD_AFTER
+        });
         self.handle_arrivals(mirror.take_received(), is_unheard);
         if now.is_some() && core::mem::replace(&mut self.heard, heard) != heard && heard.is_some() {
             self.playout.handle_quiet();
@@ -170,7 +189,7 @@ impl ClientView {
         let shown = asked.or(played)?;
         let frames = self.frames.get_or_insert_with(|| Box::new(WorldFrames::new(mirror.classes())));
         // On a longer line the server waits for acks, and meanwhile it sends nothing of a ghost that moves.
-        let in_flight = (round_trip.as_secs_f64() / self.playout.period()).ceil() + ACK_TICKS;
+        let in_flight = (self.round_trip.as_secs_f64() / self.playout.period()).ceil() + ACK_TICKS;
         let waits = if in_flight > f64::from(MAX_IN_FLIGHT) { MAX_IN_FLIGHT.into() } else { 0 };
         let spread = waits.max((self.playing.rest / self.playout.period()) as u32);
         let stalled = self.playout.stalled_ticks();
@@ -181,6 +200,16 @@ impl ClientView {
             player.see(shown);
         }
         Some(shown)
+    }
+
+    /// Notes the longest of the last round trips. After a pause of this program, the one from before it counts.
+    fn note_round_trip(&mut self, now: Instant, round_trip: Duration) {
+        if self.playout.shown_at().is_some_and(|at| now.since(at) > PAUSE) {
+            self.paused_until = now + ROUND_TRIPS_KEPT;
+        }
+        if now >= self.paused_until {
+            self.round_trip = round_trip;
+        }
     }
 
     /// Notes when ticks arrived. In one that a server without acks sent, only ghosts that rarely move are new: if that isn't

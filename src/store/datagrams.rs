@@ -71,6 +71,20 @@ impl<To: Copy> Datagrams<To> {
         self.entries.iter_mut().for_each(|(to, _)| *to = change(*to));
     }
 
+    /// Passes each datagram for which `is_other` holds to `take`, with the batch to append to; the rest stays, in order.
+    pub fn divert(
+        &mut self,
+        is_other: impl Fn(To) -> bool,
+        mut take: impl FnMut(To, &[u8], &mut Datagrams<To>),
+    ) {
+        if !self.entries.iter().any(|(to, _)| is_other(*to)) {
+            return;
+        }
+        for (to, datagram) in core::mem::take(self).iter() {
+            if is_other(to) { take(to, datagram, self) } else { self.push(to, datagram) }
+        }
+    }
+
     /// How many datagrams wait.
     pub fn len(&self) -> usize {
         self.entries.len()

@@ -87,16 +87,16 @@ impl ExcessDelay {
     }
 }
 
-/// The state of the clock as shown.
+/// The clock as shown.
 #[derive(Clone, Copy, Debug)]
-struct Shown {
+struct ShownClock {
     /// Server time minus local time in seconds, as of a local time.
     offset: f64,
     at: f64,
     since: f64,
     speed: f64,
     /// It stands still, or is about to stand still again, because the server is behind.
-    stands: bool,
+    is_standing: bool,
     /// The tick at that time, so that rounding never shows an earlier one.
     tick: f64,
 }
@@ -112,7 +112,7 @@ pub struct ServerClock {
     /// Estimates of the past: local times and offsets.
     history: [(f64, f64); HISTORY],
     history_count: usize,
-    shown: Option<Shown>,
+    shown: Option<ShownClock>,
     restarts: u64,
 }
 
@@ -185,8 +185,14 @@ impl ServerClock {
         let Some(shown) = &mut self.shown else {
             if enough {
                 let tick = ((local + target) * rate).max(0.0);
-                self.shown =
-                    Some(Shown { offset: target, at: local, since: local, speed: 1.0, stands: false, tick });
+                self.shown = Some(ShownClock {
+                    offset: target,
+                    at: local,
+                    since: local,
+                    speed: 1.0,
+                    is_standing: false,
+                    tick,
+                });
             }
             return;
         };
@@ -196,15 +202,15 @@ impl ServerClock {
         }
         let off = target - (shown.offset + drift * passed);
         let slew = if local - shown.since < FIRST_SECONDS { FIRST_SLEW } else { SLEW };
-        shown.stands &= off < -RESTART / 2.0;
+        shown.is_standing &= off < -RESTART / 2.0;
         let step = if off > RESTART {
             shown.since = local;
             self.restarts += 1;
             off
         } else if off < -RESTART {
             // Stand still until the server has caught up.
-            self.restarts += u64::from(!shown.stands);
-            shown.stands = true;
+            self.restarts += u64::from(!shown.is_standing);
+            shown.is_standing = true;
             shown.since = local;
             -passed * (1.0 + drift)
         } else {
@@ -258,7 +264,7 @@ impl ServerClock {
 
     /// Whether it is as exact as it gets.
     pub fn is_settled(&self, now: Instant) -> bool {
-        let old_enough = |shown: &Shown| now.as_secs_f64() - shown.since >= 2.0 * BIN;
+        let old_enough = |shown: &ShownClock| now.as_secs_f64() - shown.since >= 2.0 * BIN;
         let limit = (SETTLED_TICKS / self.rate).max(SETTLED_SECONDS);
         self.shown.as_ref().is_some_and(old_enough) && self.error(now).is_some_and(|error| error <= limit)
     }

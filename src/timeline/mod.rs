@@ -15,6 +15,7 @@
 //! | [`referee`] | the server's part, for one client |
 
 pub mod clock;
+mod frame_pace;
 pub mod input_buffer;
 pub mod lead;
 pub mod packet;

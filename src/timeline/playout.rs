@@ -357,7 +357,8 @@ impl Playout {
                 // So many ticks that arrived together would replace all that is known of the jitter.
                 let held = self.arrivals.partition_point(|(tick, _)| *tick <= last);
                 self.arrivals.drain(first..held.saturating_sub(1).max(first));
-                self.failed = self.arrivals.get(first).map_or(self.failed, |(tick, _)| *tick);
+                self.failed =
+                    self.arrivals.get(first).map_or(self.failed, |(tick, _)| self.failed.max(*tick));
             }
         }
         // Without acks, the server may have sent nothing newer.
@@ -479,7 +480,8 @@ impl Playout {
         }
         let next = self.arrivals.partition_point(|(other, _)| f64::from(*other) <= tick);
         match self.arrivals.get(next) {
-            Some((next, _)) if *next == self.failed => tick,
+            // Earlier ones may have failed too: only the newest is remembered.
+            Some((next, _)) if *next <= self.failed => tick,
             Some((next, _)) => f64::from(*next) - 1.0,
             None => self.known_tick(),
         }
@@ -520,6 +522,11 @@ impl Playout {
     /// The tick that was shown last.
     pub fn tick(&self) -> Option<f64> {
         self.shown.map(|(tick, _)| tick)
+    }
+
+    /// When a tick was shown last.
+    pub fn shown_at(&self) -> Option<Instant> {
+        self.shown.map(|(_, at)| at)
     }
 
     /// How many times it jumped after a silence or a pause of the server.

@@ -608,6 +608,34 @@ def test_a_sync_test_goes_on_after_a_function_raised(faulty: str, at: int) -> No
     assert len(log) > len(expected) - 3
 
 
+@pytest.mark.parametrize("kind", [tw.rollback.Save, tw.rollback.Load])
+@pytest.mark.parametrize("at", range(1, 9))
+def test_a_sync_test_goes_on_after_the_game_raised_in_a_request(kind: type, at: int) -> None:
+    state, count, faults, frames = 0, 0, 0, []
+    test: tw.rollback.SyncTest[Any, Any] = tw.rollback.SyncTest(4, players=1, back=1)
+    while test.frame < 8:
+        try:
+            for request in test.advance([1]):
+                count += isinstance(request, kind)
+                if isinstance(request, kind) and count == at:
+                    raise MemoryError
+                if isinstance(request, tw.rollback.Save):
+                    request.state = state
+                elif isinstance(request, tw.rollback.Load):
+                    state = request.state
+                else:
+                    # The second run of the frame differs once.
+                    state += 1 + (request.frame == 5 and request.again)
+                    frames.append(request.frame)
+        except MemoryError:
+            faults += 1
+        except tw.errors.SyncTestError as error:
+            frames.append(-error.frame)
+    assert faults == 1
+    assert frames == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, -6, 6, 6, 7, 7][: len(frames)]
+    assert len(frames) > 14
+
+
 @pytest.mark.parametrize("in_arrays", [True, False])
 def test_a_sync_test_goes_on_after_a_difference(in_arrays: bool) -> None:
     state, odd = array("q", [0]), [5]

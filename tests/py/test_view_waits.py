@@ -97,11 +97,11 @@ def test_ghosts_do_not_jump_while_only_packets_to_the_server_are_lost(
 
 @pytest.mark.parametrize("latency", [0.05, 0.1, 0.15, 0.2])
 @pytest.mark.parametrize("length", [0.5, 0.7, 1.05, 1.4, 2.5])
-@pytest.mark.parametrize("has_inputs", [True, False])
+@pytest.mark.parametrize(("has_inputs", "other_moves"), [(True, False), (False, False), (True, True)])
 def test_ghosts_are_drawn_at_the_views_tick_after_a_pause_of_the_client(
-    latency: float, length: float, has_inputs: bool
+    latency: float, length: float, has_inputs: bool, other_moves: bool
 ) -> None:
-    drawn = Drawn(latency, has_inputs=has_inputs)
+    drawn = Drawn(latency, has_inputs=has_inputs, other_moves=other_moves)
     drawn.lab.run(BEGIN)
     usual = drawn.frames[-1][3]
     drawn.client_asleep = BEGIN + length
@@ -113,6 +113,23 @@ def test_ghosts_are_drawn_at_the_views_tick_after_a_pause_of_the_client(
     assert len(jumps) <= 1
     assert not jumps or drawn.frames[-1][4] > 0.1
     assert drawn.frames[-1][3] == pytest.approx(usual, abs=0.005)
+
+
+@pytest.mark.parametrize("outages", [(0.25, 0.1), (0.25, 0.25), (0.15, 0.15), (0.4, 0.2, 0.2)])
+@pytest.mark.parametrize("between", [0.05, 0.1, 0.2])
+def test_ghosts_do_not_jump_after_several_outages(outages: tuple[float, ...], between: float) -> None:
+    """The ticks that were lost aren't taken for rest, though later ones are lost before they are drawn."""
+    drawn = Drawn(0.02)
+    lab = drawn.lab
+    lab.run(BEGIN)
+    for length in outages:
+        lab.network.set_conditions(tw.Conditions(latency=0.02, loss=1), sender=lab.server.address)
+        lab.run(length)
+        lab.network.set_conditions(tw.Conditions(latency=0.02), sender=lab.server.address)
+        lab.run(between)
+    lab.run(4)
+    del drawn.frames[:RATE]
+    assert max(drawn.steps()) < 2.1
 
 
 @pytest.mark.parametrize("own", [0.6, 1, 2, 4])

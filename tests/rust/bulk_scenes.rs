@@ -56,6 +56,12 @@ fn a_link_that_loses_a_tenth_is_used() {
     });
 }
 
+/// Three of a thousand packets were taken for others' losses again and again: some blocks took three times as long.
+#[test]
+fn little_loss_never_holds_the_rate_down_for_long() {
+    each(vec![scenes::little_loss_case((10.0, 40.0, 3, 0.003), 1)], |_, of| of("worst") <= 1.4);
+}
+
 #[test]
 fn a_longer_path_is_filled_again_within_five_seconds() {
     each(scenes::longer_path(1), |row, of| {

@@ -4,7 +4,7 @@ use tickwire::netsim::Conditions;
 use tickwire::time::Duration;
 use tickwire::transport::CongestionConfig;
 
-use crate::bulk_line::{Act, BY_ARRIVAL, IN_LOOP, Line, ON_THREAD};
+use crate::bulk_line::{Act, BY_ARRIVAL, IN_LOOP, Line, ON_THREAD, median};
 use crate::tcp::Kind;
 
 /// Sends for as long as a scene lasts.
@@ -22,13 +22,14 @@ pub(crate) struct Row {
 /// Its name and its cases, each to be run with a seed.
 pub(crate) type Scene = (&'static str, fn(u64) -> Vec<Row>);
 
-pub(crate) const SCENES: [Scene; 15] = [
+pub(crate) const SCENES: [Scene; 16] = [
     ("by arrival", by_arrival),
     ("two together", two_together),
     ("ticks", ticks),
     ("shallow queue", shallow_queue),
     ("shallow queue beside cubic", shallow_beside_cubic),
     ("heavy loss", heavy_loss),
+    ("little loss", little_loss),
     ("twenty at once", twenty),
     ("two of our own", two),
     ("longer path", longer_path),
@@ -301,6 +302,43 @@ pub(crate) fn heavy_loss(seed: u64) -> Vec<Row> {
         (2.0, 150.0, 150.0, 0.1),
     ];
     cases.into_iter().map(row).collect()
+}
+
+/// Blocks over links that lose little by themselves, with packets that overtake others or none that do: few losses tell little, and
+/// what is concluded from them must not hold the rate down for long. Of many seeds, as it happens to some.
+pub(crate) fn little_loss(seed: u64) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for (mbit, rtt, jitter_ms) in [(10.0, 40.0, 3), (10.0, 40.0, 0), (50.0, 30.0, 1)] {
+        for loss in [0.001, 0.003, 0.01] {
+            rows.push(little_loss_case((mbit, rtt, jitter_ms, loss), seed));
+        }
+    }
+    rows
+}
+
+pub(crate) fn little_loss_case((mbit, rtt, jitter_ms, loss): (f64, f64, u64, f64), seed: u64) -> Row {
+    const SEEDS: u64 = 16;
+    let latency = Duration::from_secs_f64(rtt / 2e3);
+    let back = link(mbit, rtt, rtt.max(50.0));
+    let conditions = back.latency(latency, Duration::from_millis(jitter_ms)).loss(loss);
+    // Eight seconds.
+    let bytes = (mbit * 1e6) as u64;
+    let ideal = bytes as f64 * 8e-6 / mbit + rtt / 1e3;
+    let times = (0..SEEDS).map(|more| {
+        let mut line =
+            Line::with_links([conditions, back], Act([ON_THREAD, ON_THREAD]), 0, SEEDS * seed + more);
+        line.add(CongestionConfig::default(), false);
+        line.run(WARM_UP);
+        line.send_zeros(0, bytes);
+        line.finish(80.0);
+        line.took(0) / ideal
+    });
+    let times: Vec<f64> = times.collect();
+    let slow = times.iter().filter(|time| **time > 1.5).count();
+    let worst = times.iter().copied().fold(0.0, f64::max);
+    let figures = vec![("x ideal", median(times)), ("worst", worst), ("slow", slow as f64)];
+    let case = format!("{mbit} Mbit/s, {rtt} +- {jitter_ms} ms, {} % lost", 100.0 * loss);
+    Row { scene: "little loss", case, figures }
 }
 
 fn twenty(seed: u64) -> Vec<Row> {

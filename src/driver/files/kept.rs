@@ -74,7 +74,7 @@ impl Print {
 /// Content that another client sends again still belongs to the first one; otherwise the second would find out that
 /// somebody had sent it.
 #[derive(Debug, Default)]
-pub(super) struct Known {
+pub(super) struct FileRecords {
     files: HashMap<ContentHash, KnownFile>,
     /// In the order in which they came.
     order: VecDeque<Key>,
@@ -89,7 +89,7 @@ struct KnownFile {
 
 /// Shared with the files that are being received.
 #[derive(Clone, Debug, Default)]
-pub(super) struct KnownFiles(Arc<Mutex<Known>>);
+pub(super) struct KnownFiles(Arc<Mutex<FileRecords>>);
 
 impl KnownFiles {
     /// Whether the file with these properties has the content; None if that isn't known.

@@ -39,47 +39,32 @@ pub struct Lookout {
     malformed: u64,
 }
 
-impl Counted for RendezvousServer {
-    fn handle_datagram(
-        &mut self,
-        now: Instant,
-        unix: UnixSeconds,
-        from: SocketAddr,
-        datagram: &[u8],
-        out: &mut Datagrams,
-    ) {
-        Self::handle_datagram(self, now, unix, from, datagram, out);
-    }
+macro_rules! counted {
+    ($($Server:ty),*) => { $(
+        impl Counted for $Server {
+            fn handle_datagram(
+                &mut self,
+                now: Instant,
+                unix: UnixSeconds,
+                from: SocketAddr,
+                datagram: &[u8],
+                out: &mut Datagrams,
+            ) {
+                Self::handle_datagram(self, now, unix, from, datagram, out);
+            }
 
-    fn sweep(&mut self, now: Instant) {
-        Self::sweep(self, now);
-    }
+            fn sweep(&mut self, now: Instant) {
+                Self::sweep(self, now);
+            }
 
-    fn counters(&self) -> Vec<(&'static str, u64)> {
-        Self::counters(self).iter().collect()
-    }
+            fn counters(&self) -> Vec<(&'static str, u64)> {
+                Self::counters(self).iter().collect()
+            }
+        }
+    )* };
 }
 
-impl Counted for RelayServer {
-    fn handle_datagram(
-        &mut self,
-        now: Instant,
-        unix: UnixSeconds,
-        from: SocketAddr,
-        datagram: &[u8],
-        out: &mut Datagrams,
-    ) {
-        Self::handle_datagram(self, now, unix, from, datagram, out);
-    }
-
-    fn sweep(&mut self, now: Instant) {
-        Self::sweep(self, now);
-    }
-
-    fn counters(&self) -> Vec<(&'static str, u64)> {
-        Self::counters(self).iter().collect()
-    }
-}
+counted! { RendezvousServer, RelayServer }
 
 impl Counted for Lookout {
     fn handle_datagram(

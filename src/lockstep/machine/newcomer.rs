@@ -42,7 +42,8 @@ pub(super) struct Newcomer {
     rtt: Option<u16>,
     /// When a turn is due at the helper.
     due: Option<(TurnNumber, Instant)>,
-    said: Option<LoadState>,
+    /// How far it was with loading when it last reported that.
+    reported: Option<LoadState>,
     next_ask: Instant,
 }
 
@@ -79,7 +80,7 @@ impl Newcomer {
             partial: RanTurn::default(),
             rtt: None,
             due: None,
-            said: None,
+            reported: None,
             next_ask: now,
         }
     }
@@ -176,7 +177,7 @@ impl Lockstep {
         if let Some((from, groups)) = served.turns.filter(|_| newcomer.has_world) {
             newcomer.take(turn, from, groups);
         }
-        if newcomer.said.is_some_and(|said| said.place != newcomer.place(turn)) {
+        if newcomer.reported.is_some_and(|it| it.place != newcomer.place(turn)) {
             newcomer.next_ask = newcomer.next_ask.min(now + ACK_AFTER);
         }
     }
@@ -242,7 +243,7 @@ impl Lockstep {
         (self.remotes[at].next_send, newcomer.next_ask) = (now + ASK_EVERY, now + ASK_EVERY);
         let agreed = newcomer.agreed;
         let have = newcomer.has_world.then(|| LoadState { place: newcomer.place(turn), ran: turn, agreed });
-        newcomer.said = have;
+        newcomer.reported = have;
         let joining =
             Some(JoinWord::Ask { attempt: newcomer.attempt, clock: clock(now), heals: false, have });
         Some(Payload::of(More { joining, ..More::default() }))

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::{Lockstep, LockstepEvent};
-use crate::lockstep::config::{MAX_NOTICE, MAX_PLAYERS, TurnNumber, members};
+use crate::lockstep::config::{MAX_NOTICE, MAX_PLAYERS, TurnNumber, mask_of, members};
 use crate::lockstep::entry::{Control, TurnEntry};
 use crate::lockstep::joining::{
     JoinRefusal, JoinWord, LoadState, RanTurn, ServedTurns, StateHead, TurnPlace,
@@ -355,8 +355,8 @@ impl Lockstep {
         self.remotes[at] = RemotePlayer::new();
         (self.remotes[at].have, self.remotes[at].acked, self.remotes[at].next_send) = (from - 1, turn, now);
         self.remotes.iter_mut().for_each(|remote| remote.departures[at] = None);
-        self.answers.iter_mut().for_each(|answers| *answers &= !(1 << player));
-        (self.said[at], self.answers[at]) = (-1, 0);
+        self.owed.iter_mut().for_each(|answers| *answers &= !(1 << player));
+        (self.last_ack[at], self.owed[at]) = (-1, 0);
         self.push_event(LockstepEvent::Joined { player, turn: from });
         if player == self.config.me {
             self.begin_to_play(now, from);
@@ -365,6 +365,6 @@ impl Lockstep {
 
     /// The players that take part in this turn and not in the one before it.
     pub(super) fn came(&self, turn: TurnNumber, players: u16) -> u16 {
-        members(players).filter(|it| self.departures.joined(*it) == turn).fold(0, |all, it| all | 1 << it)
+        mask_of(members(players).filter(|it| self.departures.joined(*it) == turn))
     }
 }

@@ -3,7 +3,7 @@
 use super::{Lockstep, LockstepEvent, StartedTurn, Waiting};
 use crate::lockstep::LogRow;
 use crate::lockstep::checks::{COMMANDS_CLASS, DRAW_CLASS, MAX_OBJECTS, MAX_WORDS, TurnLog};
-use crate::lockstep::config::{MAX_COMMANDS, MAX_ENTRY_BYTES, Pace, TurnNumber, members};
+use crate::lockstep::config::{MAX_COMMANDS, MAX_ENTRY_BYTES, Pace, TurnNumber, mask_of, members};
 use crate::lockstep::entry::{Control, MAX_BACK, MAX_CHECKS, PastChecks, TurnCheck, TurnEntry};
 use crate::lockstep::joining::RanTurn;
 use crate::lockstep::remote::{RemotePlayer, decoded};
@@ -63,7 +63,7 @@ impl Lockstep {
         }
         let needed = self.departures.needed(next);
         let lacks = |player: &u8| self.remotes[usize::from(*player)].entry(next).is_none();
-        let missing = members(needed).filter(lacks).fold(0, |all, it| all | 1 << it);
+        let missing = mask_of(members(needed).filter(lacks));
         if missing != 0 && next >= 0 {
             // Of one who left all is there, unless somebody who claims to have more doesn't copy it.
             let withholders = |it| match self.departures.withholders(it, next, &self.remotes) {
@@ -75,7 +75,7 @@ impl Lockstep {
             let since = known.map_or(now, |waiting| waiting.since);
             if now - since > NEWCOMER_PATIENCE {
                 let begins = |it: &u8| self.departures.joined(*it) == next;
-                let late = members(missing).filter(begins).fold(0, |all, it| all | 1 << it);
+                let late = mask_of(members(missing).filter(begins));
                 self.departures.votes |= late & !(1 << self.config.me);
                 self.evaluate(now);
             }

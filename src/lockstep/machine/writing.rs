@@ -1,7 +1,7 @@
 //! Writes payloads: what each player lacks, and when it is due.
 
 use super::Lockstep;
-use crate::lockstep::config::{MAX_PLAYERS, TurnNumber, members};
+use crate::lockstep::config::{MAX_PLAYERS, TurnNumber, mask_of, members};
 use crate::lockstep::joining::JoinWord;
 use crate::lockstep::packet::{
     CopiedRun, DepartureWord, HEADER_BITS, LogQuery, LogReply, MAX_ENTRIES, MAX_FIELDS, MAX_ROWS, More,
@@ -44,7 +44,7 @@ impl Lockstep {
         }
         if self.departures.frozen >> player & 1 == 1 {
             let has_room = bits >= HEADER_BITS + MORE_BITS + MAX_PLAYERS * WORD_BITS;
-            if !has_room || core::mem::take(&mut self.answers[at]) == 0 {
+            if !has_room || core::mem::take(&mut self.owed[at]) == 0 {
                 return false;
             }
             let departures = self.departures.words(player, self.turn, &self.remotes, u16::MAX);
@@ -70,10 +70,9 @@ impl Lockstep {
         room = room.saturating_sub(payload.more.joining.as_ref().map_or(0, JoinWord::bits));
         // Resent until all have long gone on without the player.
         let is_new = |it: &u8| self.departures.out(*it).is_none_or(|out| out > self.turn - 100);
-        payload.more.against =
-            members(self.departures.against()).filter(is_new).fold(0, |all, it| all | 1 << it);
+        payload.more.against = mask_of(members(self.departures.against()).filter(is_new));
         payload.more.departures =
-            self.departures.words(player, self.turn, &self.remotes, core::mem::take(&mut self.answers[at]));
+            self.departures.words(player, self.turn, &self.remotes, core::mem::take(&mut self.owed[at]));
         let newest = self.remotes[usize::from(self.config.me)].have;
         let lacking = newest - remote.acked;
         let from = remote.rest.filter(|turn| *turn > remote.acked).unwrap_or(remote.acked + 1);
@@ -89,7 +88,7 @@ impl Lockstep {
             payload.more.answer = Some((turn, self.reply(turn, query, room)));
         }
         let more = &payload.more;
-        let has_news = lacking > 0 || self.said[at] != self.remotes[at].have || payload.waiting;
+        let has_news = lacking > 0 || self.last_ack[at] != self.remotes[at].have || payload.waiting;
         let has_news = has_news || *more != More::default();
         let fast =
             payload.waiting || rest.is_some() || more.question.is_some() || !more.departures.is_empty();
@@ -158,7 +157,7 @@ impl Lockstep {
     fn send(&mut self, payload: Payload, at: usize, writer: &mut BitWriter) -> bool {
         let before = writer.bit_len();
         <Payload as Part>::write(&payload, writer);
-        self.said[at] = self.remotes[at].have;
+        self.last_ack[at] = self.remotes[at].have;
         self.counters.payloads_sent += 1;
         self.counters.bytes_sent += (writer.bit_len() - before).div_ceil(8) as u64;
         true

@@ -157,7 +157,7 @@ impl Peer {
     fn kick(&self, player: &Bound<'_, Player>) -> PyResult<bool> {
         let player = self.check(player.get())?;
         self.part(|part, now| {
-            let is_here = part.mesh().roster().has(player.number, player.joined);
+            let is_here = part.mesh().roster().has((player.number, player.joined));
             is_here && part.mesh_mut().kick(now, player.number)
         })
     }
@@ -345,7 +345,7 @@ impl Peer {
     /// The connection to a player; a handle without a connection if the player is gone.
     fn handle_of(&self, player: &Player) -> PyResult<PeerHandle> {
         let (is_me, handle) = self.part(|part, _| {
-            let is_here = part.mesh().roster().has(player.number, player.joined);
+            let is_here = part.mesh().roster().has((player.number, player.joined));
             let handle = part.handle_of(player.number).filter(|_| is_here);
             (is_here && part.mesh().me() == Some(player.number), handle)
         })?;

@@ -25,7 +25,10 @@ impl SyncTest {
             let Some(step) = lock(&self.inner).queue.next() else {
                 return self.finish_comparison(py).map(|()| None);
             };
-            let made = self.finish_comparison(py).and_then(|()| self.carry_out(py, step));
+            // Only the same comparison can be open before one: the game left it, and it begins again.
+            let is_comparison = matches!(step, ReplayStep::Compare(_));
+            let finished = if is_comparison { Ok(()) } else { self.finish_comparison(py) };
+            let made = finished.and_then(|()| self.carry_out(py, step));
             if let Some(made) = made.inspect_err(|_| lock(&self.inner).queue.put_back())? {
                 return Ok(Some(made));
             }
@@ -91,7 +94,7 @@ impl SyncTest {
         }
         let mut guard = lock(&this.inner);
         let Inner { test, queue } = &mut *guard;
-        let is_repeatable = |step: &ReplayStep| matches!(step, ReplayStep::Save(_) | ReplayStep::Load(_));
+        let is_repeatable = |step: &ReplayStep| !matches!(step, ReplayStep::Advance(_));
         if let Some(steps) = queue.begin(is_repeatable)? {
             for (player, (bits, bytes)) in encoded.iter().enumerate() {
                 test.give(player, GameInput { bytes, bits: *bits });

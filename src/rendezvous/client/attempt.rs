@@ -121,15 +121,14 @@ impl Attempt {
         }
     }
 
-    /// Whether nothing is left to do or answer.
     /// Whether a path is still sought.
     pub(super) fn is_open(&self) -> bool {
         !matches!(self.state, AttemptState::Taken(..) | AttemptState::Failed)
     }
 
+    /// Whether nothing is left to do or answer.
     pub(super) fn is_over(&self, now: Instant) -> bool {
-        matches!(self.state, AttemptState::Taken(..) | AttemptState::Failed)
-            && now - self.ended_at >= ANSWERED_FOR
+        !self.is_open() && now - self.ended_at >= ANSWERED_FOR
     }
 
     /// Handles a probe of this session, already proven to be the other side's. True if the state changed.

@@ -7,7 +7,7 @@
 //! addresses of one peer. The difference predicts the next port if the NAT assigns ports in order. Only one side may
 //! guess: when both NATs are symmetric, each guess shifts the other side's, and the relay is the way.
 
-use core::net::{IpAddr, SocketAddr};
+use core::net::SocketAddr;
 
 use crate::rendezvous::messages::{Introduction, Sighting, is_private};
 
@@ -95,11 +95,7 @@ fn guesses(peer: &Introduction) -> impl Iterator<Item = SocketAddr> {
 /// Whether a path needed no hole in a NAT: both sides come to the same answer.
 pub(super) fn is_direct(us: &Ourselves, peer: &Introduction, address: SocketAddr) -> bool {
     let theirs = peer.sighting.inside.contains(&address) || peer.sighting.inside.contains(&peer.outside);
-    theirs || us.is_public() || is_own_network(address.ip())
-}
-
-fn is_own_network(ip: IpAddr) -> bool {
-    is_private(ip)
+    theirs || us.is_public() || is_private(address.ip())
 }
 
 #[cfg(test)]

@@ -401,16 +401,9 @@ impl RendezvousClient {
 
     /// Sends those datagrams of a batch over the relay that go to virtual addresses; the others stay, in order.
     pub fn wrap_all(&mut self, now: Instant, batch: &mut Datagrams) {
-        if !batch.entries().iter().any(|(to, _)| is_virtual(*to)) {
-            return;
-        }
-        for (to, datagram) in core::mem::take(batch).iter() {
-            if is_virtual(to) {
-                self.wrap(now, to, datagram, batch);
-            } else {
-                batch.push(to, datagram);
-            }
-        }
+        batch.divert(is_virtual, |to, datagram, out| {
+            self.wrap(now, to, datagram, out);
+        });
     }
 
     fn send(&mut self, says: &Says, out: &mut Datagrams) {

@@ -126,7 +126,9 @@ impl Loss {
         let new = known && excess > MIN_EXCESS.max(chance).max(self.share);
         if rested && !signs.unhindered && (bounded || new) {
             let before = (self.before[0] / self.before[1].max(1.0)).clamp(1e-4, 1.0);
-            self.begin_test(now, if bounded { share.max(before) } else { before }, arrived);
+            // A loss that leads to a test proves nothing alone: of few packets, it is a large share.
+            let surely = (self.lost - (self.lost * PACKET).sqrt()) / self.judged.max(1.0);
+            self.begin_test(now, if bounded { surely.max(before) } else { before }, arrived);
         } else if let Some(ceiling) = &mut self.ceiling {
             ceiling.raise(now, seconds, self.max_rate, signs);
             if queue && ceiling.rate() > 1.1 * arrived {
@@ -180,8 +182,7 @@ impl Loss {
             };
             let contended = others || test.unprovoked || less;
             let overflowed = test.arrived_before / (1.0 - self.share);
-            let floor =
-                if contended && signs.clear && before < MAX_FLOOR_LOSS { FLOOR * self.max_rate } else { 0.0 };
+            let floor = if contended && before < MAX_FLOOR_LOSS { FLOOR * self.max_rate } else { 0.0 };
             self.ceiling = Some(Ceiling::new(now, overflowed, contended, floor));
             self.lossy_tests = 0;
         } else {
