@@ -372,7 +372,7 @@ def test_each_property_is_reckoned_from_its_own_update(class_: Any) -> None:
                 diver.name = str(step)
             if rng.random() < 0.1:
                 diver.sinks = rng.randrange(-9, 10)
-            diver.goal = (diver.goal[0] + 0.1, rng.uniform(-9, 9))
+            diver.goal = (diver.goal[0] + 0.02, 0)
         sim.run(STEP)
     for diver in divers:
         diver.sinks = 0
