@@ -275,15 +275,12 @@ impl Cache {
     }
 
     /// The properties that an update of a row against the base of a tick has, for a group of clients: those that changed since, and
-    /// with these what has moved on as clients reckoned.
+    /// with these what moved as clients reckon, which may have newer states than the base.
     #[inline]
-    fn changed(&mut self, table: &Table, row: u32, since: u32, group: usize) -> u64 {
+    fn changed(&self, table: &Table, row: u32, since: u32, group: usize) -> u64 {
         let updated = table.class().updated(group);
         let mask = table.changed_since(row, since) & updated;
-        if mask == 0 || !table.is_reckoned() {
-            return mask;
-        }
-        mask | table.reckoned_apart(&self.base, table.present_words(row, &mut self.present)) & updated
+        if mask == 0 { 0 } else { mask | table.moved_since(&self.base, mask) & updated }
     }
 
     /// Finds what a row's words are off by if they stay, and if they go on from the older state. Returns whether they take fewer bits

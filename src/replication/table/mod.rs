@@ -337,10 +337,10 @@ impl Table {
         self.reckoned.is_some()
     }
 
-    /// The reckoned properties whose words differ between two states.
+    /// The reckoned properties that may have had other words since a state, of which these properties changed since.
     #[inline]
-    pub(super) fn reckoned_apart(&self, a: &[u64], b: &[u64]) -> u64 {
-        self.reckoned.as_ref().map_or(0, |it| it.differing(&self.class, a, b))
+    pub(super) fn moved_since(&self, words: &[u64], changed: u64) -> u64 {
+        self.reckoned.as_ref().map_or(0, |it| it.moved_since(&self.class, words, changed))
     }
 
     /// The state that a row had at a tick before that of its newest, of what was sent to a group of clients.

@@ -176,10 +176,13 @@ impl Reckoned {
         moved(pair, class, words, tick)
     }
 
-    /// The reckoned properties whose words differ between two states.
-    pub(super) fn differing(&self, class: &GhostClass, a: &[u64], b: &[u64]) -> u64 {
-        let of = |pair: &Pair| words_of(class, pair.property, a) != words_of(class, pair.property, b);
-        self.pairs.iter().fold(0, |mask, pair| mask | u64::from(of(pair)) << pair.property)
+    /// The reckoned properties that may have had other words since a state: those that it moved, or whose velocity is among the
+    /// properties that changed.
+    pub(super) fn moved_since(&self, class: &GhostClass, words: &[u64], changed: u64) -> u64 {
+        let has_moved = |pair: &&Pair| {
+            changed & pair.mask() != 0 || numbers_of_words(class, pair.velocity, words) != [0.0; NUMBERS]
+        };
+        self.pairs.iter().filter(has_moved).fold(0, |mask, pair| mask | 1 << pair.property)
     }
 }
 
