@@ -369,9 +369,9 @@ impl Scope {
                 let (since, turn) = (record.since(record.acked_count), table.turn(group.into(), row));
                 // The state before the last change is its newest, whatever else of it is in flight.
                 // Where it is reckoned, each record sent of that state has other words.
-                let of_one_tick = !table.is_reckoned() || record.sent == turn.before;
-                let is_before = of_one_tick && record.acked >= turn.before && record.acked < turn.last;
-                if is_before && record.sent < turn.last {
+                let is_before = record.acked >= turn.before && record.acked < turn.last;
+                let of_one_tick = || record.sent == turn.before || !table.is_reckoned();
+                if is_before && record.sent < turn.last && of_one_tick() {
                     let step = since == 0 && table.has_stepped(row);
                     let depth = if step { record.hold.run().min(1) } else { 0 };
                     let op = if step { CarriedOp::Step } else { CarriedOp::Update };
