@@ -332,7 +332,8 @@ def hermite(velocity: str, /) -> ShownAs:
 def threshold(distance: float, /, *, velocity: str) -> ShownAs:
     """Uses dead reckoning: clients extrapolate the property by its velocity. The property and its
     velocity are sent only if the true value is further than ``distance`` from the extrapolated value.
-    Velocities are converted to units per tick with the protocol's ``tick_rate``, or 60 if it has none.
+    The velocity must be sent to the same clients, and have no threshold itself. Velocities are
+    converted to units per tick with the protocol's ``tick_rate``, or 60 if it has none.
 
     Args:
         distance: the largest error that clients may show, in the property's units.

@@ -101,7 +101,7 @@ fn whole(column: Column, cell: &[u8]) -> f64 {
     }
 }
 
-/// A cell of these numbers; integers are rounded.
+/// A cell of these numbers; integers are rounded, and stay within their type.
 #[inline]
 pub(super) fn write_numbers(column: Option<Column>, numbers: &[f64], cell: &mut [u8]) {
     match column {
@@ -115,9 +115,13 @@ pub(super) fn write_numbers(column: Option<Column>, numbers: &[f64], cell: &mut 
         }
         Some(column) => {
             let signed = matches!(column, Column::Int8 | Column::Int16 | Column::Int32 | Column::Int64);
-            let number = numbers[0].round();
-            let bytes = if signed { (number as i64).to_le_bytes() } else { (number as u64).to_le_bytes() };
-            let size = cell.len().min(8);
+            let (number, size) = (numbers[0].round(), cell.len().min(8));
+            let rest = 64 - 8 * size as u32;
+            let bytes = if signed {
+                (number as i64).clamp(i64::MIN >> rest, i64::MAX >> rest).to_le_bytes()
+            } else {
+                (number as u64).min(u64::MAX >> rest).to_le_bytes()
+            };
             cell[..size].copy_from_slice(&bytes[..size]);
         }
         None => {}

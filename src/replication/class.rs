@@ -8,7 +8,7 @@
 use core::fmt;
 use std::sync::Arc;
 
-use super::rules::{Rule, RuleError};
+use super::rules::{Rule, RuleError, Velocity};
 use crate::time::Duration;
 use crate::wire::{Properties, SchemaError};
 use sha2::{Digest, Sha256};
@@ -202,6 +202,17 @@ impl GhostClass {
             rule.check(&self.properties, property)?;
             self.rules[property] = rule;
         }
+        for (property, rule) in self.rules.iter().enumerate() {
+            let Rule::Reckoned { velocity: Velocity { property: velocity, .. }, .. } = *rule else {
+                continue;
+            };
+            let is_sent_alike = self.conditions[property] == self.conditions[velocity];
+            if !is_sent_alike || matches!(self.rules[velocity], Rule::Reckoned { .. }) {
+                let property = self.properties.each()[property].field().name().to_owned();
+                let must = "its velocity must be sent to the same clients, and have no threshold itself";
+                return Err(RuleError { property, must });
+            }
+        }
         Ok(self)
     }
 
@@ -266,6 +277,12 @@ impl GhostClass {
     #[inline]
     pub fn is_chosen(&self) -> bool {
         self.is_chosen
+    }
+
+    /// How many words the server keeps of a ghost's state: for each property that is reckoned, one more for since when.
+    pub fn state_words(&self) -> usize {
+        let reckoned = self.rules.iter().filter(|rule| matches!(rule, Rule::Reckoned { .. }));
+        self.properties.word_count() + reckoned.count()
     }
 
     /// Whether a word has more than 32 bits.

@@ -73,11 +73,12 @@ pub(super) struct Cache {
     base: Box<[u64]>,
     older: Box<[u64]>,
     linear: Box<[u64]>,
+    present: Vec<u64>,
 }
 
 impl Cache {
     pub(super) fn new(class: &GhostClass) -> Self {
-        let lent = || vec![0; class.properties.word_count()].into_boxed_slice();
+        let lent = || vec![0; class.state_words()].into_boxed_slice();
         Cache {
             with_words: class.properties.with_words(),
             heads: Vec::new(),
@@ -92,6 +93,7 @@ impl Cache {
             base: lent(),
             older: lent(),
             linear: lent(),
+            present: Vec::new(),
         }
     }
 
@@ -207,12 +209,12 @@ impl Cache {
     fn encode_update(&mut self, table: &Table, row: u32, base: Base, group: u8) -> usize {
         let (class, of) = (table.class(), usize::from(group));
         let since = match base {
-            Base::Newest { .. } => table.turn(of, row).last - 1,
+            Base::Newest { .. } => table.turn(of, row).before,
             Base::Named { baseline, .. } => baseline,
             Base::UpTo { tick, past, run } => return self.encode_coded(table, row, (tick, past, run), group),
         };
-        let mask = table.changed_since(row, since) & class.updated(of);
         let known = table.words_for(of, row, since, &mut self.base);
+        let mask = self.changed(table, row, since, of);
         let older = match base {
             Base::Named { older: older @ 1.., .. } => table.words_for(of, row, older, &mut self.older),
             Base::Newest { depth: 1.. } => table.state_back(row, 2).is_some_and(|state| {
@@ -228,7 +230,7 @@ impl Cache {
         };
         let mut into = ArenaSink::new(&mut self.arena, &mut self.costs);
         if mask != 0 && known {
-            let words = table.newest(row);
+            let words = table.present_words(row, &mut self.present);
             if base.has_older() {
                 into.bool(linear);
             }
@@ -249,10 +251,19 @@ impl Cache {
         self.push(row, CachedBits { mask, start, bits, costs, ..blank(base, group, !known) })
     }
 
+    /// The properties that an update of a row against the base of a tick has, for a group of clients: those that changed since, and
+    /// with these what moved as clients reckon, which may have newer states than the base.
+    #[inline]
+    fn changed(&self, table: &Table, row: u32, since: u32, group: usize) -> u64 {
+        let updated = table.class().updated(group);
+        let mask = table.changed_since(row, since) & updated;
+        if mask == 0 { 0 } else { mask | table.moved_since(&self.base, mask) & updated }
+    }
+
     /// Finds what a row's words are off by if they stay, and if they go on from the older state. Returns whether they take fewer bits
     /// if they go on, and the properties of which both were not found.
     fn guess(&mut self, table: &Table, row: u32, mask: u64, (past, ahead): (u16, u16)) -> (bool, u64) {
-        let (properties, words) = (&table.class().properties, table.newest(row));
+        let (properties, words) = (&table.class().properties, table.present_words(row, &mut self.present));
         let (mut still, mut moved, mut in_parts) = (0, 0, 0u64);
         let [stays, goes] = &mut self.guesses;
         for (i, property) in properties.of(mask & self.with_words) {
@@ -293,7 +304,7 @@ impl Cache {
                 *state = found.unwrap_or_default();
                 found.is_some()
             });
-        let mask = if known { table.changed_since(row, tick) & table.class().updated(of) } else { 0 };
+        let mask = if known { self.changed(table, row, tick, of) } else { 0 };
         let (start, newest) = (self.residuals.len() as u32, core::mem::take(&mut self.base));
         let states = States { newest: &newest, older, form: table.form(), past, ahead };
         let whole = self.encode_residuals(table, row, mask, states);
@@ -304,7 +315,7 @@ impl Cache {
     /// Appends what the properties do and their residuals, by the nearer prediction. Returns whether their words
     /// would take fewer bits whole.
     fn encode_residuals(&mut self, table: &Table, row: u32, mask: u64, states: States<'_>) -> bool {
-        let (properties, words) = (&table.class().properties, table.newest(row));
+        let (properties, words) = (&table.class().properties, table.present_words(row, &mut self.present));
         let (mut delta, mut whole) = (0, 0);
         for (i, property) in properties.of(mask & self.with_words) {
             let range = properties.word_range(i);
@@ -344,7 +355,7 @@ impl Cache {
 
     fn encode_create(&mut self, table: &Table, row: u32, group: u8) -> usize {
         let class = table.class();
-        let (mask, words) = (class.created(group.into()), table.newest(row));
+        let (mask, words) = (class.created(group.into()), table.present_words(row, &mut self.present));
         let mut into = ArenaSink::new(&mut self.arena, &mut self.costs);
         for (i, property) in class.properties.of(mask & self.with_words) {
             let before = into.bits;

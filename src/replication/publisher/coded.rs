@@ -45,6 +45,7 @@ pub(super) struct PacketCoder {
     // property.
     created: Vec<u64>,
     words: Vec<u64>,
+    present: Vec<u64>,
     bodies: BitWriter,
     took: Vec<(usize, u64)>,
     /// The ghosts that the section updated or created.
@@ -64,6 +65,7 @@ impl PacketCoder {
             follows: true,
             created: Vec::new(),
             words: Vec::new(),
+            present: Vec::new(),
             bodies: BitWriter::new(),
             took: Vec::new(),
             listing: Listing::default(),
@@ -414,8 +416,8 @@ impl Section<'_> {
 
     /// Writes the words of an update whole.
     fn put_whole(&mut self, row: u32, mask: u64) {
-        let PacketCoder { encoder, took, .. } = &mut *self.coder;
-        let (properties, newest) = (&self.table.class().properties, self.table.newest(row));
+        let PacketCoder { encoder, took, present, .. } = &mut *self.coder;
+        let (properties, newest) = (&self.table.class().properties, self.table.present_words(row, present));
         for (i, property) in properties.of(mask & properties.with_words()) {
             let before = encoder.spent();
             for (range, word) in property.words().iter().zip(&newest[properties.word_range(i)]) {
@@ -427,8 +429,8 @@ impl Section<'_> {
 
     /// Writes the words of a create, and leaves in `words` what the next one is written against.
     fn put_created(&mut self, row: u32, mask: u64) {
-        let PacketCoder { encoder, took, created, words, .. } = &mut *self.coder;
-        let (properties, newest) = (&self.table.class().properties, self.table.newest(row));
+        let PacketCoder { encoder, took, created, words, present, .. } = &mut *self.coder;
+        let (properties, newest) = (&self.table.class().properties, self.table.present_words(row, present));
         words.clone_from(created);
         for (i, property) in properties.of(mask & properties.with_words()) {
             let (range, before) = (properties.word_range(i), encoder.spent());

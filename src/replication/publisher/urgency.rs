@@ -8,8 +8,8 @@ use crate::endpoint::PeerHandle;
 /// From where a client sees the ghosts of a class, in steps of their position's words.
 #[derive(Clone, Debug, Default)]
 pub struct Sight {
-    /// Where the position's words begin in a row.
-    pub start: usize,
+    /// The index of the position.
+    pub property: usize,
     pub axes: usize,
     pub radius: f64,
     /// The weight at the radius and beyond.
@@ -20,7 +20,7 @@ pub struct Sight {
 
 impl Sight {
     fn weight(&self, table: &Table, row: u32) -> f32 {
-        let words = &table.newest(row)[self.start..][..self.axes];
+        let words = &table.place(row, self.property)[..self.axes];
         let square = |view: &[f64; 3]| -> f64 {
             let each = words.iter().zip(view).map(|(word, at)| *word as f64 - at);
             each.map(|off| off * off).sum()

@@ -26,8 +26,8 @@ struct RowPlace {
 /// The rows of a class by position. Lengths are in steps of the position's words.
 #[derive(Debug)]
 pub(super) struct Grid {
-    /// Where the position's words begin in a row, and how many there are.
-    start: usize,
+    /// The index of the position, and how many axes it has.
+    property: usize,
     axes: usize,
     cell: f64,
     /// The two axes, the lowest words along them, and cells a step.
@@ -44,10 +44,10 @@ pub(super) struct Grid {
 }
 
 impl Grid {
-    /// For positions whose words begin at `start` in a row's; `cell` is in steps.
-    pub(super) fn new(start: usize, axes: usize, cell: f64) -> Self {
+    /// For the positions of a property; `cell` is in steps.
+    pub(super) fn new(property: usize, axes: usize, cell: f64) -> Self {
         Grid {
-            start,
+            property,
             axes,
             cell,
             over: [0, 1],
@@ -72,9 +72,8 @@ impl Grid {
     }
 
     fn words(&self, table: &Table, row: u32) -> [u32; 3] {
-        let words = &table.newest(row)[self.start..][..self.axes];
         // Positions have 32 bits an axis.
-        core::array::from_fn(|axis| words.get(axis).map_or(0, |word| *word as u32))
+        table.place(row, self.property).map(|word| word as u32)
     }
 
     /// Sorts the rows that have a state.

@@ -151,7 +151,8 @@ impl ClassRelevancy {
         }
         let moved = self.near.as_ref().is_some_and(|near| {
             let mut changed = table.changed().iter();
-            changed.any(|row| table.changed_now(*row) >> near.config.property & 1 == 1)
+            let property = near.config.property;
+            table.goes_on(property) || changed.any(|row| table.changed_now(*row) >> property & 1 == 1)
         });
         if same && !moved {
             return;
@@ -250,11 +251,10 @@ impl Near {
         if !(far_weight > 0.0 && far_weight <= 1.0) {
             return Err(RelevancyError::FarWeight { value: far_weight });
         }
-        let start = class.properties.word_start(property);
         // A cell smaller than a step finds no more.
-        let grid = Grid::new(start, *axes as usize, (cell / steps.size()).max(1.0));
+        let grid = Grid::new(property, *axes as usize, (cell / steps.size()).max(1.0));
         let sight = (far_weight < 1.0).then(|| Sight {
-            start,
+            property,
             axes: *axes as usize,
             radius: radius / steps.size(),
             far_weight: far_weight as f32,

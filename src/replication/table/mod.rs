@@ -68,7 +68,7 @@ pub struct Table {
     /// Properties with words, with their indices.
     scans: Box<[(usize, Scan)]>,
     wordless: Wordless,
-    /// How many words a row has.
+    /// How many words a row has, as in [`GhostClass::state_words`].
     width: usize,
     /// Rows below this are or were in use; rows below `reserved` have memory.
     rows: usize,
@@ -81,8 +81,9 @@ pub struct Table {
     has_state: Vec<u64>,
     fresh: Vec<u64>,
     newest: Vec<u64>,
-    /// The tick since which the newest words hold.
-    newest_since: Vec<u32>,
+    /// The tick since which the newest words hold: by the group of clients, of those that updates have for it; the last
+    /// is of all words.
+    newest_since: Box<[Vec<u32>]>,
     spawned_at: Vec<u32>,
     /// By the group of clients.
     turns: Box<[Vec<Turn>]>,
@@ -103,7 +104,7 @@ impl Table {
         let properties = &class.properties;
         let each = properties.each().iter().enumerate().filter(|(_, property)| property.has_words());
         let scans = each.map(|(i, property)| (i, Scan::new(property, properties.word_start(i)))).collect();
-        let width = properties.word_count();
+        let width = class.state_words();
         let of = |depth| History::new(width, !class.has_wide_words(), depth);
         Table {
             scans,
@@ -117,7 +118,7 @@ impl Table {
             has_state: Vec::new(),
             fresh: Vec::new(),
             newest: Vec::new(),
-            newest_since: Vec::new(),
+            newest_since: vec![Vec::new(); class.groups() + usize::from(!class.is_plain())].into(),
             spawned_at: Vec::new(),
             turns: vec![Vec::new(); class.groups()].into(),
             changed_at: Vec::new(),
@@ -233,7 +234,7 @@ impl Table {
             bits.resize(rows / BLOCK, 0);
         }
         self.newest.resize(rows * self.width, 0);
-        self.newest_since.resize(rows, 0);
+        self.newest_since.iter_mut().for_each(|since| since.resize(rows, 0));
         self.spawned_at.resize(rows, 0);
         self.turns.iter_mut().for_each(|turns| turns.resize(rows, Turn::default()));
         self.changed_at.resize(rows * self.class.properties.each().len(), 0);
@@ -266,7 +267,7 @@ impl Table {
         self.spawned_at[row as usize]
     }
 
-    /// The newest words of a row.
+    /// The newest words of a row, as they were committed.
     pub fn newest(&self, row: u32) -> &[u64] {
         &self.newest[row as usize * self.width..][..self.width]
     }
@@ -284,21 +285,68 @@ impl Table {
         if !contains(&self.has_state, at) {
             return false;
         }
-        if self.newest_since[at] <= tick {
+        let (since, history) = (self.newest_since[group][at], &self.histories[group]);
+        if since <= tick {
             words.copy_from_slice(self.newest(row));
-            return true;
-        }
-        let history = &self.histories[group];
-        history.state_at(at, tick, self.newest_since[at] - tick).is_some_and(|state| {
+        } else if let Some(state) = history.state_at(at, tick, since - tick) {
             history.form().load(state, words);
-            true
-        })
+        } else {
+            return false;
+        }
+        self.go_on(words, tick);
+        true
+    }
+
+    /// The words that a row has in this tick. `words` is lent.
+    #[inline]
+    pub(super) fn present_words<'a>(&'a self, row: u32, words: &'a mut Vec<u64>) -> &'a [u64] {
+        if self.reckoned.is_none() {
+            return self.newest(row);
+        }
+        words.clear();
+        words.extend_from_slice(self.newest(row));
+        self.go_on(words, self.tick);
+        words
+    }
+
+    /// The words of a property with at most three that a row has in this tick.
+    #[inline]
+    pub(super) fn place(&self, row: u32, property: usize) -> [u64; 3] {
+        let (newest, range) = (self.newest(row), self.class.properties.word_range(property));
+        let moved = self.reckoned.as_ref().and_then(|it| it.moved(&self.class, property, newest, self.tick));
+        let words = moved.as_ref().map_or(&newest[range.clone()], |moved| &moved[..range.len()]);
+        core::array::from_fn(|axis| words.get(axis).copied().unwrap_or(0))
+    }
+
+    /// Whether a property may have another place in each tick, though it doesn't change.
+    pub(super) fn goes_on(&self, property: usize) -> bool {
+        self.reckoned.as_ref().is_some_and(|it| it.mask >> property & 1 == 1 && it.is_any_pending())
+    }
+
+    /// Moves the words of a state on to a tick, where clients reckon them.
+    #[inline]
+    fn go_on(&self, words: &mut [u64], tick: u32) {
+        if let Some(reckoned) = &self.reckoned {
+            reckoned.go_on(&self.class, words, tick);
+        }
+    }
+
+    /// Whether clients reckon some properties. Their words differ from tick to tick without a change.
+    #[inline]
+    pub(super) fn is_reckoned(&self) -> bool {
+        self.reckoned.is_some()
+    }
+
+    /// The reckoned properties that may have had other words since a state, of which these properties changed since.
+    #[inline]
+    pub(super) fn moved_since(&self, words: &[u64], changed: u64) -> u64 {
+        self.reckoned.as_ref().map_or(0, |it| it.moved_since(&self.class, words, changed))
     }
 
     /// The state that a row had at a tick before that of its newest, of what was sent to a group of clients.
     #[inline]
     pub(super) fn earlier_state(&self, group: usize, row: u32, tick: u32) -> Option<&[u32]> {
-        let changes = self.newest_since[row as usize].checked_sub(tick)?;
+        let changes = self.newest_since[group][row as usize].checked_sub(tick)?;
         self.histories[group].state_at(row as usize, tick, changes)
     }
 
@@ -310,14 +358,14 @@ impl Table {
     /// The tick of the first state behind that of a tick, of what was sent to a group of clients, if there is one.
     pub(super) fn next_change(&self, group: usize, row: u32, tick: u32) -> Option<u32> {
         let row = row as usize;
-        let [_, next] = self.histories[group].bracket(row, self.newest_since[row], tick);
+        let [_, next] = self.histories[group].bracket(row, self.newest_since[group][row], tick);
         (next > 0).then_some(next)
     }
 
     /// Whether the state of a tick that was sent to a group of clients is remembered, of a row that had one.
     pub(super) fn remembers(&self, group: usize, row: u32, tick: u32) -> bool {
         let row = row as usize;
-        self.newest_since[row] <= tick
+        self.newest_since[group][row] <= tick
             || self.histories[group].oldest(row).is_some_and(|oldest| oldest <= tick)
     }
 
@@ -328,10 +376,11 @@ impl Table {
     }
 
     /// Whether the last change gave the row other words, and each of its states has other words than the one before,
-    /// for all.
+    /// for all, in whichever tick they are sent.
     #[inline]
     pub fn has_stepped(&self, row: u32) -> bool {
-        self.class.is_plain() && self.newest_since[row as usize] == self.turns[0][row as usize].last
+        let is_of_all = self.class.is_plain() && self.reckoned.is_none();
+        is_of_all && self.newest_since[0][row as usize] == self.turns[0][row as usize].last
     }
 
     /// This many states before the newest, of a row that [`Table::has_stepped`]; None if it is forgotten.

@@ -40,7 +40,7 @@ impl Table {
     /// Keeps the states of a row that ends in the tick after this.
     pub(super) fn keep_life(&mut self, row: usize) {
         let Some(states) = &self.past.states else { return };
-        let newest = self.newest_since[row];
+        let newest = self.newest_since_all(row);
         let mut ticks = states.ticks(row);
         ticks.push(newest);
         let newest_words = &self.newest[row * self.width..][..self.width];
@@ -61,7 +61,7 @@ impl Table {
         let Some(states) = &self.past.states else { return };
         for row in self.alive() {
             let row = row as usize;
-            let newest = self.newest_since[row];
+            let newest = self.newest_since_all(row);
             let [from, to] = states.bracket(row, newest, tick);
             if from == 0 || self.spawned_at[row] > tick {
                 continue;
@@ -74,7 +74,11 @@ impl Table {
             let [from, to] = life.bracket(tick);
             if tick < life.end && from > 0 && frames.ticks(life.id).is_none() {
                 let segment = segment(from, to);
-                frames.set(life.id, segment, columns, &mut words, |tick, words| life.at(tick, words));
+                frames.set(life.id, segment, columns, &mut words, |tick, words| {
+                    let found = life.at(tick, words);
+                    self.go_on(words, tick);
+                    found
+                });
             }
         }
         frames.show(time, 0.0, columns);
@@ -90,11 +94,18 @@ impl Table {
     }
 
     fn words_for_past(&self, states: &History, row: usize, tick: u32, words: &mut [u64]) -> bool {
-        if self.newest_since[row] <= tick {
+        if self.newest_since_all(row) <= tick {
             words.copy_from_slice(self.newest(row as u32));
-            return true;
+        } else if !states.words_at(row, tick, words) {
+            return false;
         }
-        states.words_at(row, tick, words)
+        self.go_on(words, tick);
+        true
+    }
+
+    /// The tick since which all of a row's newest words hold.
+    fn newest_since_all(&self, row: usize) -> u32 {
+        self.newest_since.last().map_or(0, |since| since[row])
     }
 }
 

@@ -1,19 +1,27 @@
 //! Dead reckoning: a property that goes on as clients reckon isn't sent.
 //!
-//! A property with a threshold, and its velocity, are sent together, when it differs by more than the threshold from
-//! a client's reckoning: the last value sent, moved on with the velocity sent with it. A row of which anything else
-//! is sent carries both too, if they changed, and so does one that stops. Computed once for all clients, for rows
-//! that move.
+//! A property with a threshold, and its velocity, are committed together, when the property differs by more than the
+//! threshold from the clients' reckoning: the last committed value, moved on with the velocity committed with it. A row of
+//! which all clients are sent something else commits both too, if they changed, and so does one that stops. Computed
+//! once for all clients, for rows that move.
+//!
+//! A record may be sent long after its row's values were committed: to a newcomer, after a loss, within a small budget. Clients
+//! reckon from the record's tick. So the words of a state of a tick are those that clients reckon for that tick, and the
+//! last words of a row are the ticks in which its reckoned values were committed, one for each.
 
-use super::super::cells::numbers_in;
+use super::super::cells::{numbers_in, write_numbers};
 use super::super::class::GhostClass;
 use super::super::rules::{Rule, numbers_of};
 use super::super::scan::BLOCK;
 use super::Column;
 use crate::store::ones;
+use crate::wire::Node;
 
 /// The most numbers that a value has.
 const NUMBERS: usize = 16;
+
+/// The numbers of a value.
+type Value = [f64; NUMBERS];
 
 /// A property that is reckoned.
 #[derive(Debug)]
@@ -23,6 +31,16 @@ struct Pair {
     rate: f64,
     threshold: f64,
     count: usize,
+    /// The word with the tick of its commit.
+    since: usize,
+    /// A bit for each row of the block checked last: it is committed.
+    committed: u64,
+}
+
+impl Pair {
+    fn mask(&self) -> u64 {
+        1 << self.property | 1 << self.velocity
+    }
 }
 
 #[derive(Debug)]
@@ -30,9 +48,10 @@ pub(super) struct Reckoned {
     pairs: Box<[Pair]>,
     /// All of these, and their velocities.
     pub(super) mask: u64,
-    /// A bit a row: clients reckon that it moves, or its values differ from those sent.
+    /// The other properties of which every client is sent each change.
+    shared: u64,
+    /// A bit a row: clients reckon that it moves, or its values differ from those committed.
     pending: Vec<u64>,
-    cell: Vec<u8>,
 }
 
 /// The block of rows being checked.
@@ -42,22 +61,26 @@ pub(super) struct Block<'a, 'c> {
     /// Words of a row.
     pub(super) width: usize,
     pub(super) newest: &'a [u64],
-    pub(super) since: &'a [u32],
+    /// A bit for each row that has a state.
+    pub(super) has_state: u64,
     pub(super) columns: &'a [Column<'c>],
 }
 
 impl Reckoned {
     /// From the class's rules; None if no property has a threshold.
     pub(super) fn new(class: &GhostClass) -> Option<Box<Self>> {
-        let pairs = class.rules.iter().enumerate().filter_map(|(property, rule)| {
+        let is_reckoned = |(_, rule): &(usize, &Rule)| matches!(rule, Rule::Reckoned { .. });
+        let each = class.rules.iter().enumerate().filter(is_reckoned);
+        let pairs = each.zip(class.properties.word_count()..).filter_map(|((property, rule), since)| {
             let Rule::Reckoned { velocity, threshold } = *rule else { return None };
-            let count = numbers_of(class.properties.each()[property].field().node())?;
+            let count = numbers_of(class.properties.each()[property].field().node())?.min(NUMBERS);
             let (velocity, rate) = (velocity.property, velocity.rate);
-            Some(Pair { property, velocity, rate, threshold, count: count.min(NUMBERS) })
+            Some(Pair { property, velocity, rate, threshold, count, since, committed: 0 })
         });
         let pairs: Box<[Pair]> = pairs.collect();
-        let mask = pairs.iter().fold(0, |mask, pair| mask | 1 << pair.property | 1 << pair.velocity);
-        let made = Reckoned { pairs, mask, pending: Vec::new(), cell: Vec::new() };
+        let mask = pairs.iter().fold(0, |mask, pair| mask | pair.mask());
+        let shared = (0..class.groups()).fold(!mask, |shared, group| shared & class.updated(group));
+        let made = Reckoned { pairs, mask, shared, pending: Vec::new() };
         (mask != 0).then(|| Box::new(made))
     }
 
@@ -70,82 +93,163 @@ impl Reckoned {
         self.pending[block]
     }
 
-    /// Decides which of these rows, which have a state, are sent: sets their bits in the masks. Returns the rows of
-    /// which nothing is sent.
+    /// Whether clients may reckon that a row moves.
+    pub(super) fn is_any_pending(&self) -> bool {
+        self.pending.iter().any(|block| *block != 0)
+    }
+
+    /// Decides which reckoned values of these rows are committed: sets or clears their bits in the masks.
     pub(super) fn hold(
         &mut self,
         class: &GhostClass,
         block: &Block<'_, '_>,
         rows: u64,
         masks: &mut [u64; BLOCK],
-    ) -> u64 {
-        let mut held = 0;
+    ) {
+        self.pairs.iter_mut().for_each(|pair| pair.committed = 0);
         for row in ones(rows) {
-            let is_said = masks[row] & !self.mask != 0;
-            let is_off = self.pairs.iter().any(|pair| is_off(pair, class, block, row, &mut self.cell));
-            let bit = 1 << row;
-            if !is_said && !is_off {
-                held |= bit;
-            } else if is_off {
-                masks[row] |= self.mask;
+            let (bit, mask) = (1 << row, &mut masks[row]);
+            let words = &block.newest[row * block.width..][..block.width];
+            let is_new = block.has_state & bit == 0;
+            // What only some clients are sent must not show to others.
+            let (differs, is_said) = (*mask & self.mask, *mask & self.shared != 0);
+            let mut goes = 0;
+            for pair in &self.pairs {
+                if is_new || is_off(pair, class, block, (row, words)) {
+                    *mask |= pair.mask();
+                    goes |= pair.mask();
+                } else if is_said && differs & pair.mask() != 0 {
+                    goes |= pair.mask();
+                }
             }
-            let moves = held & bit != 0 && masks[row] & self.mask != 0
-                || self.pairs.iter().any(|pair| {
-                    let mut speed = [0.0; NUMBERS];
-                    cell_numbers(class, block, pair.velocity, row, &mut speed[..pair.count]);
-                    speed.iter().any(|speed| *speed != 0.0)
-                });
+            let mut is_moving = false;
+            for pair in &mut self.pairs {
+                // Those of one velocity go together.
+                let speed = if goes >> pair.velocity & 1 == 1 {
+                    goes |= pair.mask();
+                    pair.committed |= bit;
+                    block.numbers(class, pair.velocity, row)
+                } else {
+                    numbers_of_words(class, pair.velocity, words)
+                };
+                is_moving |= speed != [0.0; NUMBERS];
+            }
+            *mask &= goes | !self.mask;
             let pending = &mut self.pending[block.first / BLOCK];
-            // Rows that clients reckon to move are checked until they were told otherwise.
-            *pending =
-                *pending & !bit | if moves || held & bit != 0 && *pending & bit != 0 { bit } else { 0 };
+            *pending = *pending & !bit | if is_moving || differs & !goes != 0 { bit } else { 0 };
         }
-        held
+    }
+
+    /// The rows of the block checked last whose value of a property may be committed.
+    pub(super) fn committed(&self, property: usize) -> u64 {
+        let of = |pair: &&Pair| pair.mask() >> property & 1 == 1;
+        let each = self.pairs.iter().filter(of).map(|pair| pair.committed);
+        each.reduce(|all, rows| all | rows).unwrap_or(u64::MAX)
+    }
+
+    /// Notes in the words of a block's rows since when their committed values are reckoned.
+    pub(super) fn note_tick(&self, newest: &mut [u64], width: usize, rows: u64, tick: u32) {
+        for pair in &self.pairs {
+            ones(pair.committed & rows).for_each(|row| newest[row * width + pair.since] = tick.into());
+        }
+    }
+
+    /// Moves the reckoned words of a state on to a tick.
+    pub(super) fn go_on(&self, class: &GhostClass, words: &mut [u64], tick: u32) {
+        for pair in &self.pairs {
+            if let Some(moved) = moved(pair, class, words, tick) {
+                let range = class.properties.word_range(pair.property);
+                words[range.clone()].copy_from_slice(&moved[..range.len()]);
+            }
+        }
+    }
+
+    /// The words of a property in a tick, if it is reckoned and has moved on.
+    pub(super) fn moved(
+        &self,
+        class: &GhostClass,
+        property: usize,
+        words: &[u64],
+        tick: u32,
+    ) -> Option<[u64; NUMBERS]> {
+        let pair = self.pairs.iter().find(|pair| pair.property == property)?;
+        moved(pair, class, words, tick)
+    }
+
+    /// The reckoned properties that may have had other words since a state: those that it moved, or whose velocity is among the
+    /// properties that changed.
+    pub(super) fn moved_since(&self, class: &GhostClass, words: &[u64], changed: u64) -> u64 {
+        let has_moved = |pair: &&Pair| {
+            changed & pair.mask() != 0 || numbers_of_words(class, pair.velocity, words) != [0.0; NUMBERS]
+        };
+        self.pairs.iter().filter(has_moved).fold(0, |mask, pair| mask | 1 << pair.property)
+    }
+}
+
+impl Block<'_, '_> {
+    /// The numbers of a row's cell.
+    fn numbers(&self, class: &GhostClass, property: usize, row: usize) -> Value {
+        let (node, mut out) = (class.properties.each()[property].field().node(), [0.0; NUMBERS]);
+        let size = node.size();
+        let cells = self.columns.get(property).map_or(&[][..], |column| column.cells);
+        if let Some(cell) = cells.get((self.first + row) * size..(self.first + row + 1) * size) {
+            numbers_in(node, cell, &mut out);
+        }
+        out
     }
 }
 
 /// Whether a row is elsewhere than clients reckon, or stands while they reckon that it moves.
-fn is_off(pair: &Pair, class: &GhostClass, block: &Block<'_, '_>, row: usize, cell: &mut Vec<u8>) -> bool {
-    let Pair { count, property, velocity, .. } = *pair;
-    let (mut at, mut sent, mut speed) = ([0.0; NUMBERS], [0.0; NUMBERS], [0.0; NUMBERS]);
-    cell_numbers(class, block, property, row, &mut at[..count]);
-    sent_numbers(class, block, property, row, cell, &mut sent[..count]);
-    sent_numbers(class, block, velocity, row, cell, &mut speed[..count]);
-    let mut now = [0.0; NUMBERS];
-    cell_numbers(class, block, velocity, row, &mut now[..count]);
-    if now[..count].iter().all(|speed| *speed == 0.0) && speed[..count].iter().any(|speed| *speed != 0.0) {
+fn is_off(pair: &Pair, class: &GhostClass, block: &Block<'_, '_>, (row, words): (usize, &[u64])) -> bool {
+    let (at, now) = (block.numbers(class, pair.property, row), block.numbers(class, pair.velocity, row));
+    let (sent, speed, seconds) = line(pair, class, words, block.tick);
+    if now == [0.0; NUMBERS] && speed != now {
         // It has stopped, and is to be seen exactly where.
         return true;
     }
-    let seconds = f64::from(block.tick - block.since[row].min(block.tick)) / pair.rate;
-    let square: f64 = (0..count).map(|i| at[i] - (sent[i] + speed[i] * seconds)).map(|off| off * off).sum();
+    let each = (0..pair.count).map(|i| at[i] - (sent[i] + speed[i] * seconds));
+    let square: f64 = each.map(|off| off * off).sum();
     square > pair.threshold * pair.threshold
+        // Clients reckon that it left the range of values.
+        || speed != [0.0; NUMBERS] && seconds > 0.0 && moved(pair, class, words, block.tick).is_none()
 }
 
-fn cell_numbers(class: &GhostClass, block: &Block<'_, '_>, property: usize, row: usize, out: &mut [f64]) {
-    let node = class.properties.each()[property].field().node();
-    let size = node.size();
-    let cells = block.columns.get(property).map_or(&[][..], |column| column.cells);
-    if let Some(cell) = cells.get((block.first + row) * size..(block.first + row + 1) * size) {
-        numbers_in(node, cell, out);
+/// The committed value and velocity of a state, and for how many seconds it has moved by a tick.
+fn line(pair: &Pair, class: &GhostClass, words: &[u64], tick: u32) -> (Value, Value, f64) {
+    let of = |property| numbers_of_words(class, property, words);
+    // Ticks have 32 bits.
+    let ticks = tick.saturating_sub(words[pair.since] as u32);
+    (of(pair.property), of(pair.velocity), f64::from(ticks) / pair.rate)
+}
+
+/// The words of a state's value that has moved on to a tick; None if it hasn't moved, or can't have the value.
+fn moved(pair: &Pair, class: &GhostClass, words: &[u64], tick: u32) -> Option<[u64; NUMBERS]> {
+    let (mut at, speed, seconds) = line(pair, class, words, tick);
+    if seconds == 0.0 || speed == [0.0; NUMBERS] {
+        return None;
     }
+    at.iter_mut().zip(speed).for_each(|(at, speed)| *at += speed * seconds);
+    let property = &class.properties.each()[pair.property];
+    let Node::Leaf(leaf) = property.field().node() else { return None };
+    let (size, mut cell, mut moved) = (leaf.column().size(), [0; 8 * NUMBERS], [0; NUMBERS]);
+    let cell = cell.get_mut(..size)?;
+    write_numbers(Some(leaf.column()), &at[..pair.count], cell);
+    let found = property.quantize_column(cell, size, moved.get_mut(..property.words().len())?);
+    found.is_ok().then_some(moved)
 }
 
-fn sent_numbers(
-    class: &GhostClass,
-    block: &Block<'_, '_>,
-    property: usize,
-    row: usize,
-    cell: &mut Vec<u8>,
-    out: &mut [f64],
-) {
-    let each = &class.properties.each()[property];
-    let (node, start) = (each.field().node(), class.properties.word_start(property));
-    let words = &block.newest[row * block.width + start..][..each.words().len()];
-    cell.clear();
-    cell.resize(node.size(), 0);
-    each.restore_column(words, cell, node.size());
-    numbers_in(node, cell, out);
+fn words_of<'a>(class: &GhostClass, property: usize, words: &'a [u64]) -> &'a [u64] {
+    &words[class.properties.word_range(property)]
+}
+
+fn numbers_of_words(class: &GhostClass, property: usize, words: &[u64]) -> Value {
+    let (words, property) = (words_of(class, property, words), &class.properties.each()[property]);
+    let (node, mut cell, mut out) = (property.field().node(), [0; 8 * NUMBERS], [0.0; NUMBERS]);
+    if let Some(cell) = cell.get_mut(..node.size()) {
+        property.restore_column(words, cell, node.size());
+        numbers_in(node, cell, &mut out);
+    }
+    out
 }
 
 #[cfg(test)]
@@ -220,5 +324,46 @@ mod tests {
             table.update(tick, &[column(&cells), column(&speeds), column(&health)]).unwrap();
             assert!(tick == 600 || table.changed().is_empty());
         }
+    }
+
+    #[test]
+    fn a_state_of_a_tick_has_what_clients_reckon_by_then() {
+        let kinds = [
+            ("x", Kind::Ranged { lo: -1000, hi: 1000 }),
+            ("speed", Kind::Ranged { lo: -90, hi: 90 }),
+            ("ammo", Kind::Bits { bits: 8 }),
+        ];
+        let properties = Properties::new(Schema::new(kinds).unwrap()).unwrap();
+        let velocity = Velocity { property: 1, rate: 10.0 };
+        let conditions = [Condition::Always, Condition::Always, Condition::OwnerOnly];
+        let class = GhostClass::new("Ship", properties, conditions, 1).unwrap();
+        let class = class.with_rules([(0, Rule::Reckoned { velocity, threshold: 5.0 })]).unwrap();
+        let mut table = Table::new(Arc::new(class), 4);
+        table.spawn().unwrap();
+        let mut update = |tick: u32, x: i16, speed: i8, ammo: u8| {
+            let (x, speed, ammo) = (x.to_le_bytes(), speed.to_le_bytes(), [ammo]);
+            let column = |cells| Column { cells, scan: true };
+            table.update(tick, &[column(&x), column(&speed), column(&ammo)]).unwrap();
+            let words = |group, tick| {
+                let mut words = [0; 4];
+                table.words_for(group, 0, tick, &mut words).then(|| words[0] as i64 - 1000)
+            };
+            let present = table.present_words(0, &mut Vec::new())[0] as i64 - 1000;
+            let turns = [0, 1].map(|group| table.turn(group, 0).last);
+            assert_eq!(table.place(0, 0)[0] as i64 - 1000, present);
+            (present, [words(0, 100), words(0, tick - 1), words(1, tick - 1)], turns)
+        };
+        // What was committed moves on by 3 a tick, whatever the owner alone is sent.
+        assert_eq!(update(100, 10, 30, 0), (10, [Some(10), None, None], [100; 2]));
+        assert_eq!(update(101, 14, 30, 0), (13, [Some(10); 3], [100; 2]));
+        assert_eq!(update(104, 26, 30, 7), (22, [Some(10), Some(19), Some(19)], [100, 104]));
+        assert_eq!(update(105, 25, 30, 8), (25, [Some(10), Some(22), Some(22)], [100, 105]));
+        // It is too far off, and then stops.
+        assert_eq!(update(107, 20, 30, 8), (20, [Some(10), Some(28), Some(28)], [107; 2]));
+        assert_eq!(update(109, 26, 0, 8), (26, [Some(10), Some(23), Some(23)], [109; 2]));
+        assert_eq!(update(120, 26, 0, 8), (26, [Some(10), Some(26), Some(26)], [109; 2]));
+        // Clients would reckon that it leaves the range.
+        assert_eq!(update(121, 999, 90, 8), (999, [Some(10), Some(26), Some(26)], [121; 2]));
+        assert_eq!(update(122, 1000, 90, 8), (1000, [Some(10), Some(999), Some(999)], [122; 2]));
     }
 }

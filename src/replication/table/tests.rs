@@ -293,4 +293,6 @@ fn what_others_are_not_told_of_is_no_turn_of_theirs() {
     let (others, owners): (Vec<_>, Vec<_>) = turns.into_iter().map(|[other, owner]| (other, owner)).unzip();
     assert_eq!(others, [(10, 10), (10, 10), (10, 12), (12, 13)]);
     assert_eq!(owners, [(10, 10), (10, 11), (11, 12), (12, 13)]);
+    let next = |group| [10, 11, 12, 13].map(|tick| table.next_change(group, row, tick).unwrap_or(0));
+    assert_eq!((next(0), next(1)), ([12, 12, 13, 0], [11, 12, 13, 0]), "nor a state of theirs");
 }

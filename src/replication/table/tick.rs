@@ -1,5 +1,6 @@
 //! A tick of a table: reads the cells into the rows' states.
 
+use super::super::class::MAX_GROUPS;
 use super::super::scan::BLOCK;
 use super::reckoned::Block;
 use super::{Column, Table, Turn, Wrong};
@@ -114,11 +115,11 @@ impl Table {
             }
         }
         if let Some(reckoned) = &mut self.reckoned {
-            let (newest, since) = (&self.newest[first * self.width..], &self.newest_since[first..]);
-            let looked_at = Block { tick, first, width: self.width, newest, since, columns };
-            let of = (marked | pending) & self.has_state[block] & !fresh & !refused;
-            let held = reckoned.hold(&self.class, &looked_at, of, &mut masks);
-            marked = (marked | of) & !held;
+            let (newest, has_state) = (&self.newest[first * self.width..], self.has_state[block]);
+            let looked_at = Block { tick, first, width: self.width, newest, has_state, columns };
+            let of = (marked | pending) & !refused;
+            reckoned.hold(&self.class, &looked_at, of, &mut masks);
+            marked = ones(of).fold(0, |marked, row| marked | u64::from(masks[row] != 0) << row);
         }
         self.fresh[block] = refused;
         self.commit(tick, block, marked & !refused, &masks, sent);
@@ -139,10 +140,11 @@ impl Table {
         self.changed_blocks[block] = rows;
         self.has_state[block] |= rows;
         let (all, with_words, count) = (properties.all(), properties.with_words(), properties.each().len());
-        let mut other_words = rows & !had;
+        // By the group of clients whose updates have other words; the last is of all words.
+        let (mut other_words, all_words) = ([rows & !had; MAX_GROUPS + 1], self.newest_since.len() - 1);
         for row in ones(rows) {
             let mut mask = masks[row];
-            other_words |= u64::from(mask & with_words != 0) << row;
+            other_words[all_words] |= u64::from(mask & with_words != 0) << row;
             if had >> row & 1 == 0 {
                 self.spawned_at[first + row] = tick;
                 mask = all;
@@ -153,6 +155,8 @@ impl Table {
                     *turn = Turn { before: tick, last: tick };
                 } else if mask & self.class.updated(group) != 0 {
                     *turn = Turn { before: turn.last, last: tick };
+                    other_words[group] |=
+                        u64::from(mask & with_words & self.class.updated(group) != 0) << row;
                 }
             }
             let changed_at = &mut self.changed_at[(first + row) * count..][..count];
@@ -162,19 +166,27 @@ impl Table {
             // Rows are below the capacity.
             self.changed.push((first + row) as u32);
         }
-        let since = &mut self.newest_since[first..];
         let newest = &mut self.newest[first * width..];
-        for (group, history) in self.histories.iter_mut().enumerate() {
+        let each = self.histories.iter_mut().zip(&self.newest_since).zip(other_words).enumerate();
+        for (group, ((history, since), other_words)) in each {
+            let since = &since[first..];
             let was_sent = |row: usize| u64::from(sent(first + row, group) >= since[row]) << row;
             let kept = ones(other_words & had).fold(0, |kept, row| kept | was_sent(row));
             history.push(first, kept, since, newest);
         }
         if let Some(past) = &mut self.past.states {
-            past.push(first, other_words & had, since, newest);
+            past.push(first, other_words[all_words] & had, &self.newest_since[all_words][first..], newest);
         }
-        for row in ones(other_words) {
-            since[row] = tick;
+        for (since, other_words) in self.newest_since.iter_mut().zip(other_words) {
+            ones(other_words).for_each(|row| since[first + row] = tick);
         }
-        self.scans.iter().for_each(|(_, scan)| scan.copy(newest, width, other_words));
+        let other_words = other_words[all_words];
+        for (property, scan) in &self.scans {
+            let rows = self.reckoned.as_ref().map_or(u64::MAX, |it| it.committed(*property));
+            scan.copy(newest, width, other_words & rows);
+        }
+        if let Some(reckoned) = &self.reckoned {
+            reckoned.note_tick(newest, width, other_words, tick);
+        }
     }
 }

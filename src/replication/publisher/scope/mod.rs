@@ -358,7 +358,10 @@ impl Scope {
             GhostState::Live => {
                 let (since, turn) = (record.since(record.acked_count), table.turn(group.into(), row));
                 // The state before the last change is its newest, whatever else of it is in flight.
-                if record.acked >= turn.before && record.acked < turn.last && record.sent < turn.last {
+                // Where it is reckoned, each record sent of that state has other words.
+                let is_before = record.acked >= turn.before && record.acked < turn.last;
+                let of_one_tick = || record.sent == turn.before || !table.is_reckoned();
+                if is_before && record.sent < turn.last && of_one_tick() {
                     let step = since == 0 && table.has_stepped(row);
                     let depth = if step { record.hold.run().min(1) } else { 0 };
                     let op = if step { CarriedOp::Step } else { CarriedOp::Update };

@@ -200,6 +200,9 @@ impl Record {
     /// `acked`: the baseline with the states in front of it that are known to be as far apart, if the ghost moves, else the
     /// state that it has by then, with those before it if it makes a step from there. And as what it is carried.
     pub(super) fn base_of_coded(&self, acked: u32, table: &Table, group: usize) -> (Base, CarriedOp) {
+        if table.is_reckoned() {
+            return (Base::UpTo { tick: self.acked, past: 1, run: 0 }, CarriedOp::Coded);
+        }
         let (row, since, past) = (self.row.into(), self.since(self.acked_count), u32::from(self.older_age));
         let next_change = |tick: u32| table.next_change(group, row, tick);
         // By the time of the ack, about as many more will have been sent.
@@ -217,7 +220,8 @@ impl Record {
             return (Base::UpTo { tick: self.acked, past, run }, op);
         }
         // Of what changed later, no record may have arrived by then, and no property may have changed that isn't sent now.
-        let changed_since = |tick: u32| table.changed_since(row, tick);
+        let updated = table.class().updated(group);
+        let changed_since = |tick: u32| table.changed_since(row, tick) & updated;
         let is_same = next.is_none_or(|next| next > acked)
             && changed_since(self.acked) == changed_since(acked.max(self.acked));
         let tick = if is_same { acked.max(self.acked) } else { self.acked };

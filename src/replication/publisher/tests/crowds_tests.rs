@@ -247,7 +247,7 @@ impl CrowdWorld {
                 publisher.set_chosen(peer, class, &truth.chosen[client]);
             }
             let views = vec![[f64::from(now) * 1e7, 0.0, 0.0]];
-            let sight = Sight { start: 0, axes: 1, radius: 1e9, far_weight: 0.1, views };
+            let sight = Sight { property: 0, axes: 1, radius: 1e9, far_weight: 0.1, views };
             publisher.set_sight(peer, 0, Some(sight));
             if now.is_multiple_of(4) {
                 publisher.choose(peer, 2_000);
