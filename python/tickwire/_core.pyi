@@ -2365,8 +2365,8 @@ class ClientWorld:
             extrapolation: seconds for which ``hermite`` properties continue to move beyond the newest tick.
             rest: seconds up to which a ghost counts as moving between two states, so the view interpolates between
                 them. Set ``rest`` if updates exceed the budget, because the server then updates moving ghosts only
-                every few ticks. Without ``delay``, the delay grows by this time, so that the next state arrives before
-                it is needed.
+                every few ticks. Without ``delay``, the delay is longer by this time less a tick, so that the next
+                state arrives before it is needed.
 
         Raises:
             ValueError: an argument is out of its bounds.

@@ -123,7 +123,7 @@ impl Messages {
 /// Messages received and taken from the connections.
 #[derive(Clone, Debug, Default)]
 pub struct Inbox {
-    /// Those that are in no table.
+    /// The messages that are in no table.
     pub game: Messages,
     /// The places of the tables; None if there are no tables.
     layout: Option<Arc<Layout>>,

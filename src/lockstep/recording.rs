@@ -47,7 +47,7 @@ packet! {
 }
 
 packet! {
-    /// What every turn has in front of what only some have.
+    /// The part that every turn has, in front of parts that only some have.
     struct TurnHead {
         turn: i32,
         steps: u8,

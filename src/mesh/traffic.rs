@@ -1,4 +1,5 @@
-//! What the machine does with its links: takes them and their ends, looks them up, sends on them, keeps early messages, and loses patience.
+//! The machine's links: it accepts and ends them, looks them up, sends on them, keeps early messages, and ends those that are silent
+//! for too long.
 
 use core::net::SocketAddr;
 

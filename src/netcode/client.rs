@@ -35,7 +35,7 @@ pub struct Client {
     patience: Option<Duration>,
     /// Since when the system has reported that nothing listens at the server's address.
     unreachable: Option<Instant>,
-    /// What it dials with.
+    /// The token of this connection.
     pub token: ConnectToken,
     server_index: usize,
     state: ClientState,

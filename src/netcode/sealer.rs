@@ -66,7 +66,7 @@ pub(crate) fn check_payload(payload: &[u8]) -> Result<(), SendError> {
 pub(crate) struct Sealer {
     protocol_id: u64,
     key: Key,
-    /// That of the next packet. A sealer of a connection began at 0.
+    /// The number of the next packet. A sealer of a connection began at 0.
     pub(super) sequence: u64,
 }
 

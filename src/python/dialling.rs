@@ -1,4 +1,4 @@
-//! What a client needs before it dials: a port of the family of its servers, and a token that no other client used.
+//! A client before it dials: a port of the family of its servers, and a token that no other client used.
 
 use crate::python::prelude::*;
 

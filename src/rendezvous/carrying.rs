@@ -244,7 +244,7 @@ impl MemberRelay {
         carrier.address
     }
 
-    /// Sends a datagram to a member by somebody else.
+    /// Sends a datagram to a member through another one.
     fn wrap(&mut self, now: Instant, to: SocketAddr, datagram: &[u8], out: &mut Datagrams) {
         let Some(member) = member_of(to) else { return };
         match (self.me, self.carrier_to(now, member)) {

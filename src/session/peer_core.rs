@@ -64,7 +64,7 @@ impl CoreLink {
         self.core.as_deref_mut()
     }
 
-    /// Handles a player's packet. Without a core there is nobody to read it.
+    /// Handles a player's packet. Without a core, it is dropped.
     ///
     /// # Errors
     /// What is wrong with it: that player's connection ends.
@@ -90,7 +90,7 @@ impl CoreLink {
         self.unfilled |= bit(player);
     }
 
-    /// Lets the core write for a player, after the settings as long as few packets have `said` them.
+    /// Lets the core write for a player, after the settings while few packets have carried them.
     pub(super) fn fill(
         &mut self,
         now: Instant,

@@ -25,8 +25,9 @@ const UNHEARD_AFTER: Duration = Duration::from_millis(50);
 /// A program that shows nothing for longer than this stands still.
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// The time after a pause of this program until the longest of the last round trips no longer contains it.
-const ROUND_TRIPS_KEPT: Duration = Duration::from_secs(5);
+/// The ticks after a pause of this program until the longest of the last round trips no longer contains it: more than twice as many
+/// as round trips are looked at, since one whose packet is lost stays.
+const TICKS_AFTER_PAUSE: f64 = 300.0;
 
 /// How a client's view chooses its time, in seconds.
 #[derive(Clone, Copy, Debug, Default)]
@@ -174,6 +175,7 @@ impl ClientView {
     ) -> Option<f64> {
         if core::mem::replace(&mut self.epoch, mirror.epoch()) != mirror.epoch() {
             self.playout.reset();
+            self.paused_until = Instant::ZERO;
         }
         let is_unheard = now.is_some_and(|now| {
             self.note_round_trip(now, round_trip);
@@ -206,7 +208,7 @@ impl ClientView {
     /// Notes the longest of the last round trips. After a pause of this program, the one from before it counts.
     fn note_round_trip(&mut self, now: Instant, round_trip: Duration) {
         if self.playout.shown_at().is_some_and(|at| now.since(at) > PAUSE) {
-            self.paused_until = now + ROUND_TRIPS_KEPT;
+            self.paused_until = now + Duration::from_secs_f64(TICKS_AFTER_PAUSE * self.playout.period());
         }
         if now >= self.paused_until {
             self.round_trip = round_trip;

@@ -16,7 +16,7 @@ const TOKEN_LIFETIME: u32 = 3600;
 /// How long one of several addresses of a player is dialled; the last may be that by another player.
 const ADDRESS_PATIENCE: Duration = Duration::from_millis(1500);
 
-/// The same of a code, to which a way is looked for first.
+/// How long a code is dialled, since a way to it is found first.
 const CODE_PATIENCE: Duration = Duration::from_secs(5);
 
 impl PeerPart {

@@ -327,7 +327,7 @@ impl<T: Default> AckEndpoint<T> {
         u32::try_from(bytes.saturating_add(overhead)).unwrap_or(u32::MAX)
     }
 
-    /// Takes back the memory of a packet: without one of the calls above it is not acked.
+    /// Takes back the memory of a packet. A packet that neither call above took is never acked.
     pub(super) fn recycle(&mut self, incoming: Incoming<'_>) {
         if let Payload::Reassembled(bytes) = incoming.payload {
             self.reassembly.recycle(bytes);

@@ -43,7 +43,7 @@ enum ValuePart {
 struct Presence {
     /// The item's bytes; the byte behind them says whether there is one.
     cell: Range<usize>,
-    /// The word that says the same, and behind it the item's.
+    /// The word that holds the flag, and behind it the item's words.
     words: Range<usize>,
     /// How many parts are the item's.
     parts: usize,

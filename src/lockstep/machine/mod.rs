@@ -150,7 +150,7 @@ pub struct Lockstep {
     waiting: Option<Waiting>,
     /// The turn last acked to each player.
     last_ack: [TurnNumber; MAX_PLAYERS],
-    /// Per player, the departures that it is to hear of.
+    /// Per player, the departures to report to it.
     owed: [u16; MAX_PLAYERS],
     excluded: bool,
     newcomers: Newcomers,

@@ -80,7 +80,7 @@ impl Pages {
         }
     }
 
-    /// What is known of a ghost besides its states; the default if there is no such page.
+    /// A ghost's data besides its states; the default if there is no such page.
     pub(super) fn head(&self, id: usize) -> Head {
         self.get(id).map(|(page, at)| page.states.heads[at]).unwrap_or_default()
     }

@@ -236,7 +236,7 @@ impl Section<'_> {
         Wrote::Record { bits, op, base }
     }
 
-    /// Writes any update, from a row and its entry. Apart from [`Section::write`], to keep the way of repeated heads short.
+    /// Writes any update, from a row and its entry. Apart from [`Section::write`], so that the inlined path for repeated heads stays small.
     #[inline(never)]
     fn write_update(&mut self, id: u32, (row, at): (u32, usize), op: CarriedOp, base: Base) -> Wrote {
         let entry = self.cache.entry(at);

@@ -2,8 +2,8 @@
 //!
 //! What an update says follows from the client's record of its ghost and from the tick, and its bits from these and from what the
 //! packet had before. So where another client's records of a run's ids are equal, and its packet is as far, the bits are
-//! the same: the whole run is copied, and with it what the client's records come to. Runs end where a client's batch of ghosts
-//! ends, so clients that lost different packets share the other batches.
+//! the same: the whole run is copied, and the client's records are updated to match. Runs end where a client's batch of ghosts
+//! ends, and at creates, destroys and states that are forgotten. So clients that lost different packets share the other runs.
 //!
 //! Promises: a run is taken only by a client for which the same bits would have been written. Nothing is allocated once a tick of
 //! the same size was. Where runs weren't taken they aren't kept for some ticks.

@@ -129,14 +129,15 @@ fn valid_cells(table: &Table, place: usize, column: Option<&Column<'_>>, rows: &
     let size = property.field().node().size();
     let mut cells = column.map_or(&[][..], |column| column.cells).to_vec();
     cells.resize(table.rows() * size, 0);
-    let mut words = vec![0; property.words().len()];
+    let (mut words, mut present) = (vec![0; property.words().len()], Vec::new());
     rows.retain(|row| {
         let cell = &mut cells[*row as usize * size..][..size];
         if property.quantize_column(cell, size, &mut words).is_ok() {
             return true;
         }
         if table.has_state(*row) {
-            property.restore_column(&table.newest(*row)[properties.word_range(place)], cell, size);
+            let words = &table.present_words(*row, &mut present)[properties.word_range(place)];
+            property.restore_column(words, cell, size);
         }
         table.has_state(*row)
     });

@@ -368,7 +368,7 @@ impl Hosting {
             }
             _ => {
                 self.phase = Some(Phase::Running { base });
-                self.saves = Saves::due_at(now);
+                self.saves = Saves::beginning_at(now);
             }
         }
     }

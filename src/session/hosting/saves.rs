@@ -1,7 +1,7 @@
 //! The worlds that a host has saved, and who has them.
 //!
-//! Promises: of the worlds at most [`BYTES_PER_SECOND`] go out on average, and a new one is due only when somebody is free
-//! to take it.
+//! Promises: of the worlds at most [`BYTES_PER_SECOND`] go out on average, and a new one is due only when a player can
+//! take it.
 
 use std::collections::BTreeMap;
 
@@ -44,13 +44,13 @@ pub(super) fn cost_of(bytes: usize) -> Duration {
 
 impl Saves {
     /// A host begins: its first world is due then.
-    pub(super) fn due_at(next_at: Instant) -> Self {
+    pub(super) fn beginning_at(next_at: Instant) -> Self {
         Saves { next_at, ..Saves::default() }
     }
 
-    /// Those of the next epoch.
+    /// The saves of the next epoch: none so far.
     pub(super) fn begin_epoch(&self) -> Self {
-        Saves::due_at(self.next_at)
+        Saves::beginning_at(self.next_at)
     }
 
     /// The newest worlds, for the host's notes.

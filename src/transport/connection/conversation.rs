@@ -24,7 +24,7 @@ use crate::wire::BitWriter;
 /// Once in this many packets the ledger may give back memory.
 const PACKETS_TO_SHRINK: u64 = 64;
 
-/// What came of the peer besides messages: its greeting, its farewell, and packets that can't be read here.
+/// The peer's greeting, its farewell, and its packets that can't be read here.
 #[derive(Debug, Default)]
 pub(super) struct Inbound {
     /// A packet of the peer had a hello.

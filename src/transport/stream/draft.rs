@@ -133,7 +133,7 @@ pub(crate) struct Filling<'a> {
     pub(super) context: &'a SendContext,
     pub(super) cost: Cost<'a>,
     pub(super) bits_left: usize,
-    /// Those of its entry included.
+    /// The bits that were used, with those of the entry.
     pub(super) used: usize,
     pub(super) selected: &'a mut Vec<Selected>,
 }
