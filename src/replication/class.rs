@@ -359,7 +359,7 @@ impl Classes {
     /// in bytes, a colon, the name and its capacity, then the fields as a schema describes them, each with its condition's
     /// letter (a, i, o, e or c) and a space before. The line of a class that is coded ends with a space and `coded`.
     pub fn describe(&self) -> String {
-        let mut text = format!("tickwire ghosts 3\nhistory {HISTORY}\n");
+        let mut text = format!("tickwire ghosts 4\nhistory {HISTORY}\n");
         for GhostClass { name, properties, conditions, capacity, coded, .. } in
             self.classes.iter().map(|it| &**it)
         {
