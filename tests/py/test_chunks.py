@@ -980,3 +980,34 @@ def test_the_example_in_the_docstring_is_right() -> None:
     )
     assert test.examples
     assert doctest.DocTestRunner().run(test).failed == 0
+
+
+def test_a_loss_among_small_chunks_does_not_slow_down_the_next_large_one() -> None:
+    @tw.message
+    class Nothing:
+        pass
+
+    line = tw.Conditions(latency=0.03, loss=0.005)
+    protocol = tw.Protocol(1, [Nothing], [tw.reliable_ordered("r"), tw.chunks("c")])
+    sim = tw.testing.Simulation(protocol, seed=2, conditions=line)
+    server = sim.server()
+    sim.client()
+    sim.run(1)
+    (handle,) = server.clients
+    sizes = random.Random(2)
+
+    def seconds(size: int) -> float:
+        began, transfer = sim.now, server.send_chunk(handle, bytes(size))
+        while not transfer.over:
+            sim.run(1 / 60)
+        return sim.now - began
+
+    for _ in range(3):
+        seconds(400_000)
+    # One of these chunks is lost on the way.
+    for _ in range(12):
+        sim.run(sizes.choice([0, 5, 20]) / 60)
+        seconds(sizes.choice([1, 900, 5000]))
+        sizes.random()
+        sim.run(10 / 60)
+    assert max(seconds(200_000) for _ in range(3)) < 1

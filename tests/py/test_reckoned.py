@@ -381,3 +381,28 @@ def test_each_property_is_reckoned_from_its_own_update(class_: Any) -> None:
     seen = client.world.objects(class_)
     assert [(diver.depth, diver.sinks) for diver in seen] == [(0, 0)] * 8
     assert [diver.name for diver in seen] == [diver.name for diver in divers]
+
+
+@pytest.mark.parametrize("coded", [False, True])
+@pytest.mark.parametrize("jump", [0, 10])
+def test_a_ship_is_drawn_again_after_its_velocity_was_no_number(coded: bool, jump: int) -> None:
+    @tw.ghost(coded=coded)
+    class Boat:
+        place: Annotated[tw.f32, tw.world.threshold(THRESHOLD, velocity="speed")] = 0.0
+        speed: tw.f32 = 0.0
+        health: tw.u8 = 0
+
+    protocol: tw.Protocol[Any] = tw.Protocol(1, [], ghosts=[Boat], tick_rate=60)
+    sim: Any = testing.Simulation(protocol, seed=1, conditions=tw.Conditions(latency=0.03))
+    server, client = sim.server(), sim.client()
+    sim.run(1)
+    boat = server.world.spawn(Boat(speed=30.0))
+    place = 0.0
+    for step in range(120):
+        place += 0.5 + (jump if step == 60 else 0)
+        boat.place, boat.speed = place, math.nan if step == 60 else 30.0
+        boat.health = int(step == 60)
+        sim.run(STEP)
+    (drawn,) = client.world.view().objects(Boat)
+    # The view is some ticks behind the server.
+    assert place - 10 < drawn.place < place

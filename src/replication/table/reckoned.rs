@@ -209,7 +209,8 @@ fn is_off(pair: &Pair, class: &GhostClass, block: &Block<'_, '_>, (row, words): 
     }
     let each = (0..pair.count).map(|i| at[i] - (sent[i] + speed[i] * seconds));
     let square: f64 = each.map(|off| off * off).sum();
-    square > pair.threshold * pair.threshold
+    // No number is within the threshold of NaN.
+    square.is_nan() || square > pair.threshold * pair.threshold
         // Clients reckon that it left the range of values.
         || speed != [0.0; NUMBERS] && seconds > 0.0 && moved(pair, class, words, block.tick).is_none()
 }

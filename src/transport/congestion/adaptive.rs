@@ -340,6 +340,11 @@ impl Adaptive {
             if epoch.lost > 2.0 * self.loss_share() * epoch.delivered {
                 self.competition.on_overflow(now, self.delay.feedback() + self.delay.queue());
             }
+        } else if epoch.is_app_limited() {
+            // What arrived is only what there was to send.
+            if let Some(loss) = &mut self.loss {
+                loss.abandon_test();
+            }
         } else if !self.competition.is_testing() && queue < 2.0 * target {
             let seconds = epoch.delivered.max(1.0) / rate.max(1.0);
             let signs = Signs {

@@ -132,6 +132,11 @@ impl Loss {
         }
     }
 
+    /// Ends a test without an outcome.
+    pub(super) fn abandon_test(&mut self) {
+        self.test = None;
+    }
+
     fn recent(&self) -> f64 {
         if self.judged > 0.0 { (self.lost / self.judged).clamp(0.0, 1.0) } else { 0.0 }
     }
