@@ -336,26 +336,7 @@ impl Adaptive {
         }
         self.competition.end_epoch(queue, target, self.capacity, epoch.lost > 0.0);
         let quiet = queue <= 0.5 * target && self.is_unhindered(&epoch);
-        if self.competition.cwnd().is_some() {
-            if epoch.lost > 2.0 * self.loss_share() * epoch.delivered {
-                self.competition.on_overflow(now, self.delay.feedback() + self.delay.queue());
-            }
-        } else if epoch.is_app_limited() {
-            // What arrived is only what there was to send.
-            if let Some(loss) = &mut self.loss {
-                loss.abandon_test();
-            }
-        } else if !self.competition.is_testing() && queue < 2.0 * target {
-            let seconds = epoch.delivered.max(1.0) / rate.max(1.0);
-            let signs = Signs {
-                target,
-                rtt: self.delay.feedback(),
-                blur: self.delay.jitter(),
-                clear: self.is_clear(),
-                unhindered: quiet && self.epochs_without_queue > 1,
-            };
-            self.loss.get_or_insert_default().end_epoch(now, &epoch, seconds, signs);
-        }
+        self.judge_losses(now, &epoch, rate, quiet);
         let fruitful = 1.0 + (0.5 * self.first_growth()).min(FRUITFUL);
         let more = rate > (fruitful + CHANCE / epoch.delivered.max(PACKET)) * self.capacity || quiet;
         let testing = self.loss.as_ref().is_some_and(|loss| loss.is_testing());
@@ -387,6 +368,31 @@ impl Adaptive {
         if self.competition.probe_rtt_is_due(now) {
             let shows = self.delay.feedback() + self.delay.ticks();
             self.competition.begin_probe_rtt(now, self.delay.base(), self.delay.queue(), shows);
+        }
+    }
+
+    /// Concludes from an epoch's losses whose they are, or that we sent too much.
+    fn judge_losses(&mut self, now: Instant, epoch: &Epoch, rate: f64, quiet: bool) {
+        let target = self.target();
+        if self.competition.cwnd().is_some() {
+            if epoch.lost > 2.0 * self.loss_share() * epoch.delivered {
+                self.competition.on_overflow(now, self.delay.feedback() + self.delay.queue());
+            }
+        } else if epoch.is_app_limited() {
+            // What arrived is only what there was to send.
+            if let Some(loss) = &mut self.loss {
+                loss.abandon_test();
+            }
+        } else if !self.competition.is_testing() && epoch.least_queue < 2.0 * target {
+            let seconds = epoch.delivered.max(1.0) / rate.max(1.0);
+            let signs = Signs {
+                target,
+                rtt: self.delay.feedback(),
+                blur: self.delay.jitter(),
+                clear: self.is_clear(),
+                unhindered: quiet && self.epochs_without_queue > 1,
+            };
+            self.loss.get_or_insert_default().end_epoch(now, epoch, seconds, signs);
         }
     }
 
