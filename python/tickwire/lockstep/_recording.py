@@ -115,8 +115,8 @@ class Recording:
     """A recorded match, from :meth:`read`.
 
     It has the match's ``seed``, ``step`` and ``about``, ``players`` (names by number), ``snapshots``, and a
-    ``hash`` of the command classes. ``damage`` is the reason why the recording ends early; None if it is
-    complete.
+    ``hash`` of the command classes. ``damage`` is the truncated or changed record at which it ends; None if
+    there is none. Records that are missing at the end aren't noticed.
     """
 
     def __init__(self, records: list[Any], damage: str | None) -> None:
