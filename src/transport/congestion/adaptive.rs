@@ -336,7 +336,7 @@ impl Adaptive {
         }
         self.competition.end_epoch(queue, target, self.capacity, epoch.lost > 0.0);
         let quiet = queue <= 0.5 * target && self.is_unhindered(&epoch);
-        self.judge_losses(now, &epoch, rate, quiet);
+        self.judge_losses(now, &epoch, (rate, target), quiet);
         let fruitful = 1.0 + (0.5 * self.first_growth()).min(FRUITFUL);
         let more = rate > (fruitful + CHANCE / epoch.delivered.max(PACKET)) * self.capacity || quiet;
         let testing = self.loss.as_ref().is_some_and(|loss| loss.is_testing());
@@ -372,8 +372,7 @@ impl Adaptive {
     }
 
     /// Concludes from an epoch's losses whose they are, or that we sent too much.
-    fn judge_losses(&mut self, now: Instant, epoch: &Epoch, rate: f64, quiet: bool) {
-        let target = self.target();
+    fn judge_losses(&mut self, now: Instant, epoch: &Epoch, (rate, target): (f64, f64), quiet: bool) {
         if self.competition.cwnd().is_some() {
             if epoch.lost > 2.0 * self.loss_share() * epoch.delivered {
                 self.competition.on_overflow(now, self.delay.feedback() + self.delay.queue());
