@@ -271,7 +271,7 @@ impl Pending {
         if let Some(twice) = (1..types.len()).find(|place| types[..*place].contains(&types[*place])) {
             return Err(PyValueError::new_err(format!(
                 "columns must be different classes, and {} appears twice",
-                columns[twice].repr()?
+                pending.columns[twice].0.bind(columns[0].py()).repr()?
             )));
         }
         pending.tick.inbox = endpoint::Inbox::with_tables(protocol.core.clone(), &types);

@@ -159,7 +159,7 @@ impl Frames {
         (self.from[row], self.to[row], self.begin[row]) = (segment.from, to, segment.begin);
         self.alive[row] = 1;
         if moved_on {
-            self.is_moving(row, columns);
+            self.take_next(row, columns);
         } else if !had_from && at(segment.from, words) {
             self.put(row, words, Some(columns));
         }
@@ -195,7 +195,7 @@ impl Frames {
     }
 
     /// Makes the next state the earlier one.
-    fn is_moving(&mut self, row: usize, columns: &mut [&mut [u8]]) {
+    fn take_next(&mut self, row: usize, columns: &mut [&mut [u8]]) {
         let properties = &self.class.properties;
         for Drawing { property, rule, numbers, now, next, .. } in &mut self.shown {
             if *rule == Rule::Step {

@@ -652,3 +652,22 @@ def test_a_broadcast_goes_to_those_given() -> None:
     network.advance(1 / 60)
     ticks = {client.slot: [move.tick for move in client.receive().messages] for client in clients}
     assert ticks == {server.clients[0].slot: [], chosen[0].slot: [5, 0, 1], chosen[1].slot: [0, 1]}
+
+
+def test_a_class_that_appears_twice_is_named_beside_columns_of_ghosts() -> None:
+    @tw.ghost
+    class Tank:
+        x: tw.f32 = 0.0
+
+    @tw.message
+    class Shot:
+        x: tw.f32
+
+    @tw.message
+    class Hit:
+        x: tw.f32
+
+    protocol: tw.Protocol[Any] = tw.Protocol(1, [Shot, Hit], ghosts=[Tank])
+    tuning = tw.Tuning(columns=[Tank, Shot, Hit, Hit])
+    with pytest.raises(ValueError, match="columns must be different classes, and .*Hit.* appears twice"):
+        tw.Client.connect("10.0.0.1:5", protocol, network=tw.testing.SimulatedNetwork(), tuning=tuning)

@@ -223,14 +223,15 @@ impl Cache {
             }),
             _ => false,
         };
+        let mut present = core::mem::take(&mut self.present);
+        let words = table.present_words(row, &mut present);
         let (linear, in_parts) = if mask != 0 && known && older {
-            self.guess(table, row, mask, base.ages(self.tick))
+            self.guess(class, words, mask, base.ages(self.tick))
         } else {
             (false, 0)
         };
         let mut into = ArenaSink::new(&mut self.arena, &mut self.costs);
         if mask != 0 && known {
-            let words = table.present_words(row, &mut self.present);
             if base.has_older() {
                 into.bool(linear);
             }
@@ -247,6 +248,7 @@ impl Cache {
             }
         }
         let (start, bits, costs) = into.finish();
+        self.present = present;
         let mask = if known { mask } else { 0 };
         self.push(row, CachedBits { mask, start, bits, costs, ..blank(base, group, !known) })
     }
@@ -260,10 +262,16 @@ impl Cache {
         if mask == 0 { 0 } else { mask | table.moved_since(&self.base, mask) & updated }
     }
 
-    /// Finds what a row's words are off by if they stay, and if they go on from the older state. Returns whether they take fewer bits
-    /// if they go on, and the properties of which both were not found.
-    fn guess(&mut self, table: &Table, row: u32, mask: u64, (past, ahead): (u16, u16)) -> (bool, u64) {
-        let (properties, words) = (&table.class().properties, table.present_words(row, &mut self.present));
+    /// Finds what words are off by if they stay, and if they go on from the older state. Returns whether they take fewer bits if they
+    /// go on, and the properties of which both were not found.
+    fn guess(
+        &mut self,
+        class: &GhostClass,
+        words: &[u64],
+        mask: u64,
+        (past, ahead): (u16, u16),
+    ) -> (bool, u64) {
+        let properties = &class.properties;
         let (mut still, mut moved, mut in_parts) = (0, 0, 0u64);
         let [stays, goes] = &mut self.guesses;
         for (i, property) in properties.of(mask & self.with_words) {

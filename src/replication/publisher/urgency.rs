@@ -20,7 +20,7 @@ pub struct Sight {
 
 impl Sight {
     fn weight(&self, table: &Table, row: u32) -> f32 {
-        let words = &table.place(row, self.property)[..self.axes];
+        let words = &table.position_words(row, self.property)[..self.axes];
         let square = |view: &[f64; 3]| -> f64 {
             let each = words.iter().zip(view).map(|(word, at)| *word as f64 - at);
             each.map(|off| off * off).sum()

@@ -73,7 +73,7 @@ impl Grid {
 
     fn words(&self, table: &Table, row: u32) -> [u32; 3] {
         // Positions have 32 bits an axis.
-        table.place(row, self.property).map(|word| word as u32)
+        table.position_words(row, self.property).map(|word| word as u32)
     }
 
     /// Sorts the rows that have a state.

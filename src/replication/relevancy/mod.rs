@@ -152,7 +152,7 @@ impl ClassRelevancy {
         let moved = self.near.as_ref().is_some_and(|near| {
             let mut changed = table.changed().iter();
             let property = near.config.property;
-            table.goes_on(property) || changed.any(|row| table.changed_now(*row) >> property & 1 == 1)
+            table.may_move(property) || changed.any(|row| table.changed_now(*row) >> property & 1 == 1)
         });
         if same && !moved {
             return;

@@ -293,7 +293,7 @@ impl Table {
         } else {
             return false;
         }
-        self.go_on(words, tick);
+        self.extrapolate(words, tick);
         true
     }
 
@@ -305,13 +305,13 @@ impl Table {
         }
         words.clear();
         words.extend_from_slice(self.newest(row));
-        self.go_on(words, self.tick);
+        self.extrapolate(words, self.tick);
         words
     }
 
     /// The words of a property with at most three that a row has in this tick.
     #[inline]
-    pub(super) fn place(&self, row: u32, property: usize) -> [u64; 3] {
+    pub(super) fn position_words(&self, row: u32, property: usize) -> [u64; 3] {
         let (newest, range) = (self.newest(row), self.class.properties.word_range(property));
         let moved = self.reckoned.as_ref().and_then(|it| it.moved(&self.class, property, newest, self.tick));
         let words = moved.as_ref().map_or(&newest[range.clone()], |moved| &moved[..range.len()]);
@@ -319,15 +319,15 @@ impl Table {
     }
 
     /// Whether a property may have another place in each tick, though it doesn't change.
-    pub(super) fn goes_on(&self, property: usize) -> bool {
+    pub(super) fn may_move(&self, property: usize) -> bool {
         self.reckoned.as_ref().is_some_and(|it| it.mask >> property & 1 == 1 && it.is_any_pending())
     }
 
     /// Moves the words of a state on to a tick, where clients reckon them.
     #[inline]
-    fn go_on(&self, words: &mut [u64], tick: u32) {
+    fn extrapolate(&self, words: &mut [u64], tick: u32) {
         if let Some(reckoned) = &self.reckoned {
-            reckoned.go_on(&self.class, words, tick);
+            reckoned.extrapolate(&self.class, words, tick);
         }
     }
 

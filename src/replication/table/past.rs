@@ -76,7 +76,7 @@ impl Table {
                 let segment = segment(from, to);
                 frames.set(life.id, segment, columns, &mut words, |tick, words| {
                     let found = life.at(tick, words);
-                    self.go_on(words, tick);
+                    self.extrapolate(words, tick);
                     found
                 });
             }
@@ -99,7 +99,7 @@ impl Table {
         } else if !states.words_at(row, tick, words) {
             return false;
         }
-        self.go_on(words, tick);
+        self.extrapolate(words, tick);
         true
     }
 

@@ -111,22 +111,22 @@ impl Reckoned {
             let (bit, mask) = (1 << row, &mut masks[row]);
             let words = &block.newest[row * block.width..][..block.width];
             let is_new = block.has_state & bit == 0;
-            // What only some clients are sent must not show to others.
-            let (differs, is_said) = (*mask & self.mask, *mask & self.shared != 0);
-            let mut goes = 0;
+            // Values that only some clients are sent must not show to others.
+            let (differs, is_shared) = (*mask & self.mask, *mask & self.shared != 0);
+            let mut committed = 0;
             for pair in &self.pairs {
                 if is_new || is_off(pair, class, block, (row, words)) {
                     *mask |= pair.mask();
-                    goes |= pair.mask();
-                } else if is_said && differs & pair.mask() != 0 {
-                    goes |= pair.mask();
+                    committed |= pair.mask();
+                } else if is_shared && differs & pair.mask() != 0 {
+                    committed |= pair.mask();
                 }
             }
             let mut is_moving = false;
             for pair in &mut self.pairs {
-                // Those of one velocity go together.
-                let speed = if goes >> pair.velocity & 1 == 1 {
-                    goes |= pair.mask();
+                // Properties with one velocity are committed together.
+                let speed = if committed >> pair.velocity & 1 == 1 {
+                    committed |= pair.mask();
                     pair.committed |= bit;
                     block.numbers(class, pair.velocity, row)
                 } else {
@@ -134,9 +134,9 @@ impl Reckoned {
                 };
                 is_moving |= speed != [0.0; NUMBERS];
             }
-            *mask &= goes | !self.mask;
+            *mask &= committed | !self.mask;
             let pending = &mut self.pending[block.first / BLOCK];
-            *pending = *pending & !bit | if is_moving || differs & !goes != 0 { bit } else { 0 };
+            *pending = *pending & !bit | if is_moving || differs & !committed != 0 { bit } else { 0 };
         }
     }
 
@@ -155,7 +155,7 @@ impl Reckoned {
     }
 
     /// Moves the reckoned words of a state on to a tick.
-    pub(super) fn go_on(&self, class: &GhostClass, words: &mut [u64], tick: u32) {
+    pub(super) fn extrapolate(&self, class: &GhostClass, words: &mut [u64], tick: u32) {
         for pair in &self.pairs {
             if let Some(moved) = moved(pair, class, words, tick) {
                 let range = class.properties.word_range(pair.property);
@@ -212,7 +212,7 @@ fn is_off(pair: &Pair, class: &GhostClass, block: &Block<'_, '_>, (row, words): 
     // No number is within the threshold of NaN.
     square.is_nan() || square > pair.threshold * pair.threshold
         // Clients reckon that it left the range of values.
-        || speed != [0.0; NUMBERS] && seconds > 0.0 && moved(pair, class, words, block.tick).is_none()
+        || speed != [0.0; NUMBERS] && seconds > 0.0 && words_at(pair, class, (sent, speed, seconds)).is_none()
 }
 
 /// The committed value and velocity of a state, and for how many seconds it has moved by a tick.
@@ -225,7 +225,15 @@ fn line(pair: &Pair, class: &GhostClass, words: &[u64], tick: u32) -> (Value, Va
 
 /// The words of a state's value that has moved on to a tick; None if it hasn't moved, or can't have the value.
 fn moved(pair: &Pair, class: &GhostClass, words: &[u64], tick: u32) -> Option<[u64; NUMBERS]> {
-    let (mut at, speed, seconds) = line(pair, class, words, tick);
+    words_at(pair, class, line(pair, class, words, tick))
+}
+
+/// The same for a value, a velocity and the seconds since.
+fn words_at(
+    pair: &Pair,
+    class: &GhostClass,
+    (mut at, speed, seconds): (Value, Value, f64),
+) -> Option<[u64; NUMBERS]> {
     if seconds == 0.0 || speed == [0.0; NUMBERS] {
         return None;
     }
@@ -239,12 +247,9 @@ fn moved(pair: &Pair, class: &GhostClass, words: &[u64], tick: u32) -> Option<[u
     found.is_ok().then_some(moved)
 }
 
-fn words_of<'a>(class: &GhostClass, property: usize, words: &'a [u64]) -> &'a [u64] {
-    &words[class.properties.word_range(property)]
-}
-
 fn numbers_of_words(class: &GhostClass, property: usize, words: &[u64]) -> Value {
-    let (words, property) = (words_of(class, property, words), &class.properties.each()[property]);
+    let (words, property) =
+        (&words[class.properties.word_range(property)], &class.properties.each()[property]);
     let (node, mut cell, mut out) = (property.field().node(), [0; 8 * NUMBERS], [0.0; NUMBERS]);
     if let Some(cell) = cell.get_mut(..node.size()) {
         property.restore_column(words, cell, node.size());
@@ -351,7 +356,7 @@ mod tests {
             };
             let present = table.present_words(0, &mut Vec::new())[0] as i64 - 1000;
             let turns = [0, 1].map(|group| table.turn(group, 0).last);
-            assert_eq!(table.place(0, 0)[0] as i64 - 1000, present);
+            assert_eq!(table.position_words(0, 0)[0] as i64 - 1000, present);
             (present, [words(0, 100), words(0, tick - 1), words(1, tick - 1)], turns)
         };
         // What was committed moves on by 3 a tick, whatever the owner alone is sent.

@@ -391,6 +391,17 @@ impl ReliableReceiver {
             self.known = mark;
         }
     }
+
+    /// The sum that `memory` is to be.
+    fn sum_memory(&self) -> usize {
+        let held = |slot: &Slot| match slot {
+            Slot::Here(message) => message.held_memory(),
+            Slot::Partial(partial) => partial.memory(),
+            Slot::Taken(_) => 0,
+        };
+        let in_order: usize = self.in_order.iter().map(Received::held_memory).sum();
+        in_order + self.slots.values().map(held).sum::<usize>()
+    }
 }
 
 impl Receiving for ReliableReceiver {
@@ -420,7 +431,7 @@ impl Receiving for ReliableReceiver {
         }
         let message = if self.ordered { self.in_order.pop_front() } else { self.poll_any() };
         let Some(message) = message else {
-            debug_assert!(self.memory == 0 || !self.slots.is_empty(), "all messages are accounted for");
+            debug_assert_eq!(self.memory, self.sum_memory());
             self.in_order.shrink_to(KEPT_PLACES);
             return None;
         };
